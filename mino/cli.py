@@ -1,0 +1,162 @@
+"""The command line: every command, option and help sentence, and the only place that makes an exit status.
+
+What a command does is in `mino.commands`, imported when it runs, so that `mino --version` does not pay for a turn.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until `main` runs there is nothing to save, and Ctrl-C while modules load must not print a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import click
+
+from mino import __version__, signals, terminal
+from mino.errors import Interrupted, MinoError, ReaderGone
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXIT_STATUS = (
+    "Exit status: 0 done, 1 recovery would change the file, 2 usage, 3 answer cut short, 65 invalid history or prompt, "
+    "66 not there, 69 service failed, 70 defect in Mino, 73 cannot create, 74 reading or writing failed, 75 in use, "
+    "77 no access, 78 configuration. See mino(1)."
+)
+
+
+@click.group(epilog=EXIT_STATUS)
+@click.option("--home", metavar="DIR", help="Where everything lies; else MINO_HOME, else ~/.mino.")
+@click.version_option(__version__, prog_name="mino", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context, home: str | None) -> None:
+    """Ask language models from a shell, and keep the conversation in one crash-safe file."""
+    context.obj = home
+
+
+def server_options(command: Command) -> Command:
+    """The options of a command that asks a model; their values are read in `mino.settings`, wherever they come from."""
+    options = [
+        click.option("-m", "--model", metavar="NAME", help="The model to ask."),
+        click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
+        click.option("--local", is_flag=True, default=None, help="Use the embedded llama.cpp engine; no key is sent."),
+        click.option("--context", metavar="all|none|N", help="How many earlier completed turns are sent (all)."),
+        click.option("--instructions", metavar="FILE", help="Instructions for the model, instead of SOUL.md."),
+        click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0)."),
+        click.option("--timeout", metavar="SECONDS", help="How long the service may be silent (300)."),
+        click.option("--retries", metavar="N", help="Further attempts before the first byte of an answer (2)."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@cli.command(epilog=EXIT_STATUS)
+@click.argument("prompt", nargs=-1, type=click.UNPROCESSED)
+@server_options
+@click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of streamed text.")
+@click.option("--dry-run", is_flag=True, help="Print the request body as JSON; send and write nothing.")
+@click.pass_obj
+def ask(
+    home: str | None, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
+) -> None:
+    """Ask one question and print the answer.
+
+    The words of PROMPT are joined by spaces. `-` stands for standard input; without any word standard input is the
+    question, and with words and no `-` it is not touched.
+    """
+    from mino.commands import ask as command
+    from mino.home import find_home, find_usable_home
+    from mino.settings import settle
+
+    place = find_usable_home(home, os.environ) if no_history else find_home(home, os.environ)
+    settings = settle(flags, os.environ, place)
+    if dry_run:
+        command.dry_run(place, settings, prompt, os.environ, history=not no_history)
+    else:
+        command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
+
+
+@cli.group(epilog=EXIT_STATUS)
+def history() -> None:
+    """Show, check and repair the conversation."""
+
+
+@history.command(epilog=EXIT_STATUS)
+@click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N turns.")
+@click.option("--turn", metavar="TURN", help="Only this turn: its number, its id, or the beginning of its id.")
+@click.option("--context", is_flag=True, help="Print the input that the next request starts with, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def show(home: str | None, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> int:
+    """Print the turns with their number, time and status."""
+    from mino.commands.show import show as command
+    from mino.home import find_home
+
+    return command(find_home(home, os.environ), last=last, turn=turn, context=context, as_json=as_json)
+
+
+@history.command(epilog=EXIT_STATUS)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
+@click.pass_obj
+def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
+    """Check the session, or any files, and print every finding; `-` reads file names from standard input."""
+    from mino.commands.verify import verify as command
+    from mino.home import find_home
+
+    return command(find_home(home, os.environ), files, as_json=as_json)
+
+
+@history.command(epilog=EXIT_STATUS)
+@click.argument("file", required=False, type=click.UNPROCESSED)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--salvage", "with_salvage", is_flag=True, help="Of an invalid file, keep every whole turn.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def recover(home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
+    """Cut an unfinished end and close an open turn, after a copy of the whole file."""
+    from mino.commands.recover import recover as command
+    from mino.home import find_home
+
+    return command(find_home(home, os.environ), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
+
+
+def main() -> int:
+    """Run the command line and return its exit status; a signal that ended the work ends the process too."""
+    _occupy_standard_descriptors()
+    signals.catch()
+    try:
+        status = cli.main(prog_name="mino", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except MinoError as failure:
+        terminal.notice(failure.message)
+        if failure.hint:
+            terminal.hint(failure.hint)
+        return failure.status
+    except click.UsageError as mistake:
+        message = mistake.format_message().rstrip(".")
+        terminal.notice(message[:1].lower() + message[1:])
+        terminal.hint(f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help")
+        return 2
+    except (ReaderGone, BrokenPipeError):
+        signals.die(signal.SIGPIPE)
+    except Interrupted as interrupted:
+        signals.die(interrupted.signum)
+    except Exception:
+        import traceback
+
+        terminal.notice("a defect in Mino; please report it with these lines")
+        traceback.print_exc()
+        return 70
+
+
+def _occupy_standard_descriptors() -> None:
+    """Open what was closed (`>&-`): the session file would get stdout's number, and the answer be written into it."""
+    for fd in (0, terminal.STDOUT, terminal.STDERR):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)  # the lowest free number is `fd`; writing to it fails, as it should

@@ -1,0 +1,1 @@
+"""One plain function a command; the words of the command line come from `mino.cli`."""

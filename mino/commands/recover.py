@@ -1,0 +1,125 @@
+"""`mino history recover`: make a recoverable file clean; with `--salvage` save what can be saved of an invalid one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mino import terminal
+from mino.commands.verify import home_of
+from mino.conversation import describe, open_for_reading
+from mino.errors import SessionInUse
+from mino.home import Home, find_session
+from mino.journal import recovery
+from mino.journal.file import Journal, chunks, open_regular
+from mino.journal.findings import Report
+from mino.journal.loader import Loading
+from mino.journal.lock import lock_exclusive
+from mino.journal.recovery import Recovery
+from mino.journal.salvage import Region, Salvage, rehearse, salvage
+
+
+def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
+    """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
+
+    The exit status: 0, or 1 where a dry run found something to do. Raises InvalidData for an invalid file without
+    `with_salvage`, SessionInUse, StorageFailed and the like; the file is then as it was.
+    """
+    path = file or find_session(home)
+    if path is None:
+        terminal.notice("there is no conversation yet")
+        return 0
+    place = home_of(path)
+    with _open(place, path, dry_run) as (journal, report):
+        done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
+        if dry_run and not with_salvage:
+            recovery.refuse_invalid(path, report)
+    if as_json:
+        terminal.show_json(_describe(path, report, done, salvaged, dry_run))
+    else:
+        terminal.show_lines(_write(path, done, salvaged, dry_run))
+    return 1 if dry_run and (done.is_needed or salvaged) else 0
+
+
+@contextmanager
+def _open(home: Home | None, path: str, dry_run: bool) -> Iterator[tuple[Journal, Report]]:
+    """The file at `path` and its report; for a dry run as a reader opens it, else as the one writer does."""
+    if dry_run and home:
+        with open_for_reading(home, path) as (fd, in_use):
+            if in_use:
+                raise SessionInUse("the session is in use by another process", "try again when it has ended")
+            yield _load(path, fd)
+        return
+    lock = lock_exclusive(home.lock, 0) if home else None
+    try:
+        fd = open_regular(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND)
+        try:
+            yield _load(path, fd)
+        finally:
+            os.close(fd)
+    finally:
+        if lock:
+            lock.close()
+
+
+def _load(path: str, fd: int) -> tuple[Journal, Report]:
+    loading = Loading(chunks(fd, path), all_findings=True)
+    for _ in loading:
+        pass
+    report = loading.report
+    return Journal(path, fd, report.bytes, report.next_seq), report
+
+
+def _rehearse(journal: Journal, report: Report) -> tuple[Recovery, Salvage | None]:
+    if report.state == "invalid":
+        return Recovery(report.state), rehearse(journal.path, journal.chunks())
+    return recovery.plan(report), None
+
+
+def _do(journal: Journal, report: Report, with_salvage: bool) -> tuple[Recovery, Salvage | None]:
+    if report.state == "invalid" and with_salvage:
+        copy, salvaged = salvage(journal)
+        return Recovery(report.state, copy=copy), salvaged
+    return recovery.recover(journal, report), None
+
+
+def _write(path: str, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> Iterator[str]:
+    if not salvaged:
+        would = "would be recovered" if dry_run else "recovered"
+        yield f"{path}: " + (f"{would}: {describe(done)}" if done.is_needed else "nothing to do")
+        return
+    copy = f"; the whole file is in '{done.copy}'" if done.copy else ""
+    yield f"{path}: {'would be ' if dry_run else ''}salvaged: {salvaged.kept} turns kept{copy}"
+    for region in salvaged.dropped:
+        yield f"{path}:{_span(region)}: dropped: {region.why}"
+        if region.question is not None:
+            yield from (f"> {line}" for line in region.question.split("\n"))
+
+
+def _span(region: Region) -> str:
+    first, last = region.first_line, region.last_line
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def _describe(path: str, report: Report, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> dict[str, Any]:
+    """What was done, by `schemas/recovery.v1.schema.json`."""
+    action = "salvaged" if salvaged else "recovered" if done.is_needed else "none"
+    return {
+        "file": path,
+        "state": report.state,
+        "action": action,
+        "dry_run": dry_run,
+        "recovery_copy": done.copy,
+        "cut_bytes": done.cut_bytes,
+        "closed_turn": done.closed_turn,
+        "kept_turns": salvaged.kept if salvaged else report.turns.total(),
+        "dropped": [
+            {
+                "first_line": region.first_line,
+                "last_line": region.last_line,
+                "why": region.why,
+                "question": region.question,
+            }
+            for region in (salvaged.dropped if salvaged else ())
+        ],
+    }

@@ -1,0 +1,133 @@
+"""`mino history verify`: every finding of the session, or of any files. Never writes."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from mino import terminal
+from mino.conversation import open_for_reading
+from mino.errors import MinoError
+from mino.home import SESSION_NAME, Home, find_session, wide
+from mino.journal.file import chunks, open_failure
+from mino.journal.findings import Finding, Report
+from mino.journal.loader import Loading
+
+STATE_STATUS = {"clean": 0, "in-use": 0, "recoverable": 1, "invalid": 65}
+# Of several files the worst state or failure decides, in this order (spec section 9).
+WORST_FIRST = (65, 66, 77, 74, 1, 0)
+
+
+def verify(home: Home, files: Sequence[str], *, as_json: bool) -> int:
+    """Check the session, or `files` (`-`: their names on standard input), and print every finding.
+
+    The exit status: the worst of the files. Writes nothing.
+    """
+    statuses = [_verify_one(home, path, as_json) for path in _named(home, files)]
+    return min(statuses, key=WORST_FIRST.index, default=0)
+
+
+def _named(home: Home, files: Sequence[str]) -> Iterator[str]:
+    if not files:
+        session = find_session(home)
+        if session:
+            yield session
+        else:
+            terminal.notice("there is no conversation yet")
+    for file in files:
+        if file == "-":
+            yield from read_names()
+        else:
+            yield file
+
+
+def read_names() -> Iterator[str]:
+    """The file names on standard input: separated by NUL where there is one, else by newlines."""
+    data = sys.stdin.buffer.read() if sys.stdin else b""
+    separator = b"\0" if b"\0" in data else b"\n"
+    return (os.fsdecode(name) for name in data.split(separator) if name)
+
+
+def _verify_one(home: Home, path: str, as_json: bool) -> int:
+    try:
+        report = check(home, path)
+    except MinoError as failure:
+        terminal.notice(failure.message)
+        return failure.status
+    if as_json:
+        terminal.show_json(describe_report(path, report))
+    else:
+        terminal.show_lines(write_report(path, report))
+    return STATE_STATUS[report.state]
+
+
+def check(home: Home, path: str) -> Report:
+    """The report on the file at `path`, all its findings; a file that a writer is writing is told from a torn one.
+
+    Raises NotThere, AccessRefused or StorageFailed.
+    """
+    place_of = home_of(path)
+    if place_of:
+        with open_for_reading(place_of, path) as (fd, in_use):
+            report = _load(fd, path)
+        session = os.path.basename(os.path.dirname(os.path.abspath(path))) == "sessions"
+        if in_use and session:
+            report.tolerate_writer()
+        for wide_path, mode, wanted in wide(place_of):
+            if os.path.abspath(path) == wide_path or (session and not wide_path.endswith(".jsonl")):
+                message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
+                report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
+        return report
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise open_failure(path, error) from None
+    try:
+        return _load(fd, path)
+    finally:
+        os.close(fd)
+
+
+def home_of(path: str) -> Home | None:
+    """The home whose `sessions/` or `saved/` holds `path`, by the lock beside that folder; None where there is none."""
+    folder = os.path.dirname(os.path.abspath(path))
+    parent = os.path.dirname(folder)
+    if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
+        return Home(parent, is_default=False)
+    return None
+
+
+def _load(fd: int, path: str) -> Report:
+    loading = Loading(chunks(fd, path), all_findings=True)
+    for _ in loading:
+        pass
+    return loading.report
+
+
+def write_report(path: str, report: Report) -> Iterable[str]:
+    """A line a finding, and one that sums up."""
+    for finding in report.findings:
+        yield f"{path}:{finding.line}: {finding.code}: {finding.message} (byte {finding.byte})"
+    if report.dropped_findings:
+        yield f"{path}: {report.dropped_findings} more findings are not listed"
+    turns = ", ".join(f"{count} {status}" for status, count in report.turns.items())
+    total = report.turns.total()
+    yield f"{path}: {report.state}: {report.records} records, {total} turns" + (f" ({turns})" if total else "")
+
+
+def describe_report(path: str, report: Report) -> dict[str, Any]:
+    """A report by `schemas/report.v1.schema.json`."""
+    statuses = ("completed", "failed", "cancelled", "interrupted", "open")
+    name = os.path.basename(path)
+    return {
+        "file": path,
+        "session_id": name.removesuffix(".jsonl") if SESSION_NAME.fullmatch(name) else None,
+        "state": report.state,
+        "bytes": report.bytes,
+        "records": report.records,
+        "turns": {status: report.turns[status] for status in statuses},
+        "findings": [
+            {"code": finding.code, "line": finding.line, "byte": finding.byte, "message": finding.message}
+            for finding in report.findings
+        ],
+    }

@@ -1,0 +1,91 @@
+"""The kinds of failure that Mino foresees, each with its exit status (spec section 10; man page mino(1)).
+
+A message is lower case, quotes its subject and has no full stop; a hint is the exact next command.
+Only `mino.cli.main` turns a failure into an exit status, so that a number means the same in every command.
+"""
+
+
+class MinoError(Exception):
+    """A foreseen failure: one sentence, and where there is one, the next command to run."""
+
+    status: int
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageMistake(MinoError):
+    """The command line is wrong: an empty prompt, a bad value, a bad or ambiguous name."""
+
+    status = 2
+
+
+class AnswerIncomplete(MinoError):
+    """The service cut the answer short (token limit, content filter); what came was shown."""
+
+    status = 3
+
+
+class InvalidData(MinoError):
+    """The history or another named file is invalid, there is more than one conversation, or the prompt is not text."""
+
+    status = 65
+
+
+class NotThere(MinoError):
+    """A named file, turn or saved session does not exist."""
+
+    status = 66
+
+
+class ServiceFailed(MinoError):
+    """The service failed, could not be reached, broke off, or gave no text."""
+
+    status = 69
+
+
+class CannotCreate(MinoError):
+    """A file or directory cannot be created, or a name is taken."""
+
+    status = 73
+
+
+class StorageFailed(MinoError):
+    """Reading, writing or syncing failed, or a file is a link or was replaced; nothing goes on after it."""
+
+    status = 74
+
+
+class SessionInUse(MinoError):
+    """Another process holds the session."""
+
+    status = 75
+
+
+class AccessRefused(MinoError):
+    """The service refused the key, or a file may not be read."""
+
+    status = 77
+
+
+class Misconfigured(MinoError):
+    """No key, no home, an unreadable setting or SOUL.md, or a missing extra."""
+
+    status = 78
+
+
+class ReaderGone(Exception):
+    """The reader of stdout closed it (`mino ask … | head -1`); ends in death by SIGPIPE, not in a message."""
+
+
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP arrived; the turn is cancelled and the process dies by that signal.
+
+    Derived from BaseException, like KeyboardInterrupt, so that no `except Exception` of a library swallows it.
+    """
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum

@@ -1,0 +1,190 @@
+"""The paths under MINO_HOME and their modes (spec section 2)."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mino.errors import CannotCreate, InvalidData, Misconfigured, NotThere, StorageFailed
+from mino.journal.file import TEMPORARY, open_failure, open_regular, sync_directory
+
+SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
+RECOVERY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}\.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where everything of a user's Mino lies; `is_default` where it is `~/.mino`, which Mino may narrow."""
+
+    path: str
+    is_default: bool
+
+    @property
+    def sessions(self) -> str:
+        return os.path.join(self.path, "sessions")
+
+    @property
+    def saved(self) -> str:
+        return os.path.join(self.path, "saved")
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.path, "sessions.lock")
+
+    @property
+    def soul(self) -> str:
+        return os.path.join(self.path, "SOUL.md")
+
+    @property
+    def config(self) -> str:
+        return os.path.join(self.path, "config.toml")
+
+    @property
+    def current(self) -> str:
+        return os.path.join(self.path, "current")
+
+
+def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
+    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured where there is none."""
+    named = option or environ.get("MINO_HOME")
+    default = os.path.expanduser("~/.mino")
+    if not named and default.startswith("~"):
+        raise Misconfigured("no home directory is known", "export MINO_HOME=DIR")
+    path = os.path.abspath(named or default)
+    return Home(path, path == default)
+
+
+def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | None:
+    """The home for a question without history, which only takes settings from it; None where it cannot be read."""
+    try:
+        home = find_home(option, environ)
+    except Misconfigured:
+        return None
+    return home if os.access(home.path, os.R_OK | os.X_OK) else None
+
+
+def find_session(home: Home) -> str | None:
+    """The path of the one session file, or None before the first.
+
+    Raises InvalidData where there is more than one: which of them goes on is not for a program to guess.
+    """
+    try:
+        names = sorted(name for name in os.listdir(home.sessions) if SESSION_NAME.fullmatch(name))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise open_failure(home.sessions, error) from None
+    if len(names) > 1:
+        raise InvalidData(
+            f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
+            f"keep one there: mv '{os.path.join(home.sessions, names[-1])}' '{home.path}'",
+        )
+    return os.path.join(home.sessions, names[0]) if names else None
+
+
+def make_home(home: Home) -> list[str]:
+    """Make the home directory if it is missing; what was narrowed or should be, as sentences.
+
+    Another directory than `~/.mino` that was there before is the user's: it is not narrowed. Raises CannotCreate.
+    """
+    made = make_directory(home.path)
+    mode = stat.S_IMODE(os.stat(home.path).st_mode)
+    if made or not mode & 0o077:
+        return []
+    if home.is_default:
+        os.chmod(home.path, 0o700)
+        return [_narrowed(home.path, mode, 0o700)]
+    return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
+
+
+def make_directory(path: str) -> bool:
+    """Make the private directory `path`, and sync its entry; whether it was missing. Raises CannotCreate."""
+    if os.path.isdir(path):
+        return False
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)  # whatever the umask took away
+    except FileExistsError:
+        if os.path.isdir(path):
+            return False  # another process made it at the same moment
+        raise CannotCreate(f"cannot create the directory '{path}': a file has its name", f"ls -l '{path}'") from None
+    except OSError as error:
+        raise CannotCreate(f"cannot create the directory '{path}': {error.strerror}") from None
+    sync_directory(os.path.dirname(path))
+    return True
+
+
+def wide(home: Home) -> Iterator[tuple[str, int, int]]:
+    """What in the home others can reach: path, mode, and the mode it should have."""
+    for directory in (home.sessions, home.saved):
+        with suppress(OSError):
+            yield from _wide(directory, 0o700)
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                    yield from _wide(entry.path, 0o600)
+    for file in (home.lock, home.current):
+        with suppress(OSError):
+            yield from _wide(file, 0o600)
+
+
+def _wide(path: str, wanted: int) -> Iterator[tuple[str, int, int]]:
+    mode = stat.S_IMODE(os.stat(path, follow_symlinks=wanted == 0o700).st_mode)
+    if mode & 0o077:
+        yield path, mode, wanted
+
+
+def narrow(home: Home) -> list[str]:
+    """Take from others what `wide` names; a sentence for each. A file of another owner stays, and is told."""
+    told = []
+    for path, mode, wanted in wide(home):
+        try:
+            if wanted == 0o700:
+                os.chmod(path, wanted)
+            else:
+                fd = open_regular(path, os.O_RDONLY)
+                os.fchmod(fd, wanted)
+                os.close(fd)
+        except (OSError, StorageFailed):
+            told.append(f"'{path}' has mode {mode:04o}, which cannot be narrowed to {wanted:04o}")
+        else:
+            told.append(_narrowed(path, mode, wanted))
+    return told
+
+
+def _narrowed(path: str, mode: int, wanted: int) -> str:
+    return f"narrowed '{path}' from mode {mode:04o} to {wanted:04o}"
+
+
+def remove_temporaries(home: Home) -> None:
+    """Remove what a killed writer left half made; only under the lock, where no other writer can be using it."""
+    for directory in (home.sessions, home.saved):
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.startswith(TEMPORARY) and entry.name.endswith(".tmp"):
+                    os.unlink(entry.path)
+
+
+def read_soul(path: str, *, required: bool = False) -> str | None:
+    """The instructions for the model in `path`, a byte order mark dropped; None if there is no file, or no text in it.
+
+    Raises Misconfigured where it exists and cannot be read: an answer without the user's instructions is a wrong one;
+    NotThere where it is `required` and missing.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        if required:
+            raise NotThere(f"'{path}' does not exist") from None
+        return None
+    except OSError as error:
+        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l '{path}'") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file '{path}'") from None
+    return text if text.strip() else None

@@ -1,0 +1,83 @@
+"""What `history verify` can report, and the state of a file that follows from it (spec section 4)."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mino.journal.order import Turn
+
+State = Literal["clean", "recoverable", "invalid", "in-use"]
+
+RECOVERABLE = ("torn-tail", "tail-syntax", "open-turn")
+NEWER = ("unknown-version", "unknown-type", "unknown-field")  # written by a newer Mino, or edited by hand
+INVALID = (
+    *("bad-json", "duplicate-key", *NEWER),
+    *("bad-record", "bad-turn-id", "reused-turn-id", "bad-seq", "bad-order"),
+)
+NOTICES = ("wide-permissions",)
+CODES = (*RECOVERABLE, *INVALID, *NOTICES)
+
+# A file of a hundred million blank lines has as many findings; more than this many are counted and not kept.
+KEPT_FINDINGS = 10_000
+
+
+class BadLine(Exception):
+    """One line that breaks a rule: the finding's code, and a sentence that says what was found and expected."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding: where `line` counts from 1 (0: the file as a whole) and `byte` is its line's first byte, from 0."""
+
+    code: str
+    line: int
+    byte: int
+    message: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What a reading of one file found. `end` is the byte after the last complete record: where a torn tail is cut."""
+
+    findings: list[Finding] = field(default_factory=list)
+    dropped_findings: int = 0
+    bytes: int = 0
+    records: int = 0
+    turns: Counter[str] = field(default_factory=Counter)
+    end: int = 0
+    next_seq: int = 1
+    open_turn: "Turn | None" = None
+    in_use: bool = False
+
+    def add(self, finding: Finding) -> None:
+        """Keep `finding`, or count it once there are too many to hold."""
+        if len(self.findings) < KEPT_FINDINGS:
+            self.findings.append(finding)
+        else:
+            self.dropped_findings += 1
+
+    def tolerate_writer(self) -> None:
+        """Take an unfinished last line or last turn as in progress: another process is writing it at this moment."""
+        self.in_use = True
+        self.findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
+
+    @property
+    def state(self) -> State:
+        """`clean`, `recoverable` or `invalid`; `in-use` for a file without findings that a writer holds."""
+        codes = {finding.code for finding in self.findings} - set(NOTICES)
+        if self.dropped_findings or any(code in INVALID or self.in_use for code in codes):
+            return "invalid"
+        if codes:
+            return "recoverable"
+        return "in-use" if self.in_use else "clean"
+
+    @property
+    def first_invalid(self) -> Finding | None:
+        """The finding to name when a writer has to stop."""
+        return next((finding for finding in self.findings if finding.code in INVALID), None)

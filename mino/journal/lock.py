@@ -1,0 +1,141 @@
+"""`sessions.lock`: one writer, or any number of readers (spec section 6); the one module that calls fcntl.
+
+flock belongs to the open file, so the kernel frees it when the process is gone, however it went; a leftover file is
+never an error. The holder's pid and command stand in it for the loser to read; they decide nothing.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+import time
+from contextlib import suppress
+
+from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
+
+_POLL = 0.02  # seconds between two tries; a turn takes far longer, and flock has no time-out of its own
+_READERS_WAIT = 2.0  # seconds a writer waits where only readers are in the way (spec section 6)
+_HOLDER_BYTES = 300
+
+
+class Lock:
+    """An open and locked `sessions.lock`; the lock ends with `close`, or with the process."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def close(self) -> None:
+        """Let go. The file stays: deleting it would let two processes lock two files of the same name."""
+        os.close(self._fd)
+
+
+def lock_shared(path: str) -> Lock | None:
+    """A reader's lock on `path`; None while a writer holds it, and where there is nothing to lock.
+
+    Never waits, never creates: readers work in a read-only home. Raises StorageFailed if `path` is a link.
+    """
+    try:
+        fd = _open(path, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
+        return Lock(os.open(os.devnull, os.O_RDONLY))
+    try:
+        if _try(fd, fcntl.LOCK_SH, path):
+            return Lock(fd)
+    except StorageFailed:  # a file system without locks keeps nobody from reading
+        return Lock(fd)
+    os.close(fd)
+    return None
+
+
+def lock_exclusive(path: str, patience: float) -> Lock:
+    """The writer's lock on `path`, made if needed; waits `patience` seconds for another writer.
+
+    Raises SessionInUse when another process still holds it, and StorageFailed, CannotCreate or AccessRefused where
+    there can be no lock.
+    """
+    start = time.monotonic()
+    while True:
+        try:
+            fd = _open(path, os.O_RDWR | os.O_CREAT)
+        except PermissionError as error:
+            raise AccessRefused(f"cannot open '{path}': {error.strerror}") from None
+        except OSError as error:
+            raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
+        if _try(fd, fcntl.LOCK_EX, path):
+            if _names(path, fd):
+                _sign(fd)
+                return Lock(fd)
+            os.close(fd)  # somebody replaced the file between open and flock: this lock guards nothing
+            continue
+        only_readers = _try(fd, fcntl.LOCK_SH, path)
+        holder = _holder(fd)
+        os.close(fd)
+        waited = time.monotonic() - start
+        if waited >= (max(patience, _READERS_WAIT) if only_readers else patience):
+            raise SessionInUse(
+                f"the session is in use by {holder}" if not only_readers else "the session is being read all the time",
+                "wait for it with --wait SECONDS",
+            )
+        time.sleep(_POLL)
+
+
+def _open(path: str, flags: int) -> int:
+    # O_NONBLOCK: a pipe of this name must be refused, not waited for.
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise StorageFailed(f"the lock '{path}' is a symbolic link", f"rm '{path}'") from None
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StorageFailed(f"the lock '{path}' is not a regular file", f"ls -ld '{path}'")
+    return fd
+
+
+def _try(fd: int, kind: int, path: str) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise StorageFailed(f"cannot lock '{path}': {error.strerror}", "put MINO_HOME on a local disk") from None
+    return True
+
+
+def _names(path: str, fd: int) -> bool:
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return os.path.samestat(there, os.fstat(fd))
+
+
+def _sign(fd: int) -> None:
+    """Write who holds the lock. A full disk must not stop a lock that is already held."""
+    command = " ".join([os.path.basename(sys.argv[0] or "mino"), *sys.argv[1:2]])
+    with suppress(OSError):
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()} {command}\n".encode("utf-8", "replace")[:_HOLDER_BYTES], 0)
+
+
+def _holder(fd: int) -> str:
+    pid, _, command = os.pread(fd, _HOLDER_BYTES, 0).decode("utf-8", "replace").strip().partition(" ")
+    return f"process {pid} ({command})" if pid.isdecimal() and command else "another process"
+
+
+def sync(fd: int) -> None:
+    """fsync that reaches the disk: on macOS fsync stops at the drive's cache, and F_FULLFSYNC does not (fsync(2)).
+
+    Raises OSError.
+    """
+    if sys.platform == "darwin":
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+                raise
+    os.fsync(fd)

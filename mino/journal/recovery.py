@@ -1,0 +1,82 @@
+"""Recovery: the recovery copy, the cut, the closing of an open turn (spec section 5); the same for every writer.
+
+The order is the guarantee: the copy of the whole file is on disk before the first byte is cut, so that a crash at
+any point leaves the original bytes in the file or in the copy.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+
+from mino.errors import InvalidData
+from mino.journal.file import Journal, create
+from mino.journal.findings import NEWER, Finding, Report, State
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What recovery did, or would do: `state` before it, `copy` the path of the recovery copy."""
+
+    state: State
+    cut_bytes: int = 0
+    copy: str | None = None
+    closed_turn: str | None = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there was anything to do."""
+        return bool(self.cut_bytes or self.closed_turn)
+
+
+def plan(report: Report) -> Recovery:
+    """What recovery of a file with this `report` has to do; nothing for a clean one."""
+    open_turn = report.open_turn.turn_id if report.open_turn else None
+    return Recovery(report.state, cut_bytes=report.bytes - report.end, closed_turn=open_turn)
+
+
+def recover(journal: Journal, report: Report) -> Recovery:
+    """Make `journal` clean: copy the whole file, cut its unfinished end, end its open turn as interrupted.
+
+    Never repeats a request. Raises InvalidData where the file is beyond recovery, and StorageFailed or CannotCreate
+    where a step fails; the file is then as it was, or cut with its copy made.
+    """
+    refuse_invalid(journal.path, report)
+    planned, copy = plan(report), None
+    if planned.cut_bytes:
+        copy = copy_whole(journal)
+        journal.cut(report.end)
+    if planned.closed_turn:
+        # A turn that the next request left out must not look, later, as if it could still be answered.
+        journal.end(planned.closed_turn, "interrupted")
+    return Recovery(planned.state, planned.cut_bytes, copy, planned.closed_turn)
+
+
+def copy_whole(journal: Journal) -> str:
+    """Make the recovery copy of the whole file beside it, private and synced; its path.
+
+    Raises CannotCreate or StorageFailed; a copy that is not whole does not stay.
+    """
+    stem = journal.path.removesuffix(".jsonl")
+    now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    copy = f"{stem}-recovery-{now}-{os.urandom(4).hex()}.jsonl"
+    create(copy, journal.chunks())
+    return copy
+
+
+def refuse_invalid(path: str, report: Report) -> None:
+    """Raise InvalidData where `report` says that the file at `path` is invalid: where, what, and what to do."""
+    if report.state == "invalid":
+        finding = report.first_invalid or report.findings[0]
+        raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))
+
+
+def place(path: str, finding: Finding) -> str:
+    """`finding` in `path` as one clause: file, line, byte, code, and what was found."""
+    return f"'{path}' line {finding.line} (byte {finding.byte}): {finding.code}: {finding.message}"
+
+
+def advice(path: str, finding: Finding) -> str:
+    """The command to run after `finding`."""
+    if finding.code in NEWER:
+        return f"update Mino, or see the line: sed -n {finding.line}p '{path}'"
+    return f"mino history recover --salvage --dry-run '{path}'"

@@ -1,0 +1,180 @@
+"""The way out of an invalid file, chosen by a person: keep every whole turn, say what was dropped (spec section 5)."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mino.errors import InvalidData
+from mino.journal import scan
+from mino.journal.file import Journal, replace
+from mino.journal.findings import NEWER, BadLine, Finding
+from mino.journal.record import EndStatus, Record, encode
+from mino.journal.recovery import advice, copy_whole
+
+
+@dataclass(slots=True)
+class Region:
+    """Lines that do not come into the new journal: the first and the last, why, and the question in them, if any."""
+
+    first_line: int
+    last_line: int
+    why: str
+    question: str | None = None
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A turn that has begun; `inside` are the dropped lines between its records."""
+
+    first_line: int
+    records: list[Record]
+    why_not: str = ""
+    inside: list[Region] = field(default_factory=list)
+
+    @property
+    def turn_id(self) -> str:
+        return self.records[0]["turn_id"]
+
+    def add(self, record: Record) -> None:
+        answered = len(self.records) > 1
+        if record["type"] == "assistant_message" and answered:
+            self.why_not = "it has two answers"
+        elif record["type"] == "turn_end":
+            self.why_not = self.why_not or _misfit(record["status"], answered)
+        self.records.append(record)
+
+
+def _misfit(status: EndStatus, answered: bool) -> str:
+    if status == "completed" and not answered:
+        return "it ended as completed, without a readable answer"
+    if status in ("failed", "cancelled") and answered:
+        return f"it ended as {status}, with an answer"
+    return ""
+
+
+class Salvage:
+    """One reading of a file at `path`: iterate for the new journal's lines; then `kept` and `dropped` are whole."""
+
+    def __init__(self, path: str, chunks: Iterable[bytes]) -> None:
+        self.kept = 0
+        self.dropped: list[Region] = []
+        self._path = path
+        self._chunks = chunks
+        self._ids: set[str] = set()
+        self._seq = 1
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The lines of the new journal, renumbered.
+
+        Raises InvalidData at a record of a newer Mino: what it means cannot be known here, so nothing is dropped.
+        """
+        turn: _Candidate | None = None
+        last = 0
+        for last, line, record in _lines(self._chunks):
+            if isinstance(record, BadLine):
+                self._refuse_newer(record, last)
+                region = Region(last, last, record.message, find_question(line))
+                (turn.inside if turn else self.dropped).append(region)
+            elif record["type"] == "user_message":
+                if turn:
+                    self._drop(turn, last - 1, "it has no end")
+                turn = _Candidate(last, [record])
+            elif turn is None or record["turn_id"] != turn.turn_id:
+                region = Region(last, last, f"a {record['type']} without its question")
+                (turn.inside if turn else self.dropped).append(region)
+            else:
+                turn.add(record)
+                if record["type"] == "turn_end":
+                    yield from self._end(turn, last)
+                    turn = None
+        if turn:
+            self._drop(turn, last, "it has no end")
+        self.dropped = list(_merge(self.dropped))
+
+    def _end(self, turn: _Candidate, last_line: int) -> Iterator[bytes]:
+        if turn.turn_id in self._ids:
+            turn.why_not = "its turn id was used before"
+        if turn.why_not:
+            self._drop(turn, last_line, turn.why_not)
+            return
+        self._ids.add(turn.turn_id)
+        self.dropped += turn.inside
+        self.kept += 1
+        for record in turn.records:
+            record["seq"] = self._seq
+            self._seq += 1
+            yield encode(record)
+
+    def _drop(self, turn: _Candidate, last_line: int, why: str) -> None:
+        reasons = [f"turn {turn.turn_id}: {why}", *(region.why for region in turn.inside)]
+        question = turn.records[0].get("text")
+        self.dropped.append(Region(turn.first_line, last_line, "; ".join(reasons[:5]), str(question)))
+
+    def _refuse_newer(self, flaw: BadLine, line: int) -> None:
+        if flaw.code in NEWER:
+            finding = Finding(flaw.code, line, 0, flaw.message)
+            raise InvalidData(
+                f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; it is not salvaged", advice("", finding)
+            )
+
+
+def salvage(journal: Journal) -> tuple[str, Salvage]:
+    """Rewrite `journal` to its whole turns; the path of the recovery copy, and what was kept and dropped.
+
+    The copy is made first. Raises as `file.create` does; the file is then unchanged.
+    """
+    rehearse(journal.path, journal.chunks())  # a record of a newer Mino is refused before a copy is made
+    copy = copy_whole(journal)
+    salvaged = Salvage(journal.path, journal.chunks())
+    replace(journal.path, salvaged)
+    return copy, salvaged
+
+
+def rehearse(path: str, chunks: Iterable[bytes]) -> Salvage:
+    """What a salvage of the file at `path` would keep and drop; changes nothing. Raises InvalidData as it would."""
+    salvaged = Salvage(path, chunks)
+    for _ in salvaged:
+        pass
+    return salvaged
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
+    number = 0
+    for lines, whole in scan.split(chunks):
+        records = scan.read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
+        for line, record in zip(lines, records, strict=True):
+            number += 1
+            yield number, line, record
+
+
+def _merge(regions: list[Region]) -> Iterator[Region]:
+    """Neighbours with no question of their own become one region: a block of rubbish is told once."""
+    previous: Region | None = None
+    for region in regions:
+        if previous and region.first_line == previous.last_line + 1 and region.question is None:
+            previous.last_line = region.last_line
+            continue
+        if previous:
+            yield previous
+        previous = region
+    if previous:
+        yield previous
+
+
+_RECORD_START = re.compile(r'\{"v":')
+
+
+def find_question(line: bytes) -> str | None:
+    """The text of a question inside a bad line: of a record with a flaw, or of a whole one behind a fragment."""
+    text = line.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    for start in [match.start() for match in _RECORD_START.finditer(text)][:100]:
+        try:
+            value: Any = decoder.raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+        if value.get("type") == "user_message" and isinstance(value.get("text"), str):
+            return str(value["text"])
+    return None

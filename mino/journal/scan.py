@@ -1,0 +1,67 @@
+"""Bytes → lines → records or bad lines, in batches; no order yet, no I/O of its own.
+
+A batch is first taken on trust by C code alone: orjson parses it, the schema accepts it, and writing it again gives
+the very same bytes. That last step proves what orjson does not check: a duplicate key, an integer over 64 bits (orjson
+makes it a float) or a second spelling would come out different. A line that is not proved goes to `record.parse`.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from mino.journal import schema
+from mino.journal.findings import BadLine
+from mino.journal.record import MAX_DEPTH, Record, is_deeper, parse
+
+
+def split(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes], bool]]:
+    """The lines of `chunks` without their newlines, a list for each chunk; split at byte 0x0A and nothing else.
+
+    The last list is the torn tail, if there is one, and has False with it: its newline is missing.
+    """
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        first, newline, rest = chunk.partition(b"\n")
+        pieces.append(first)
+        if not newline:
+            continue  # one line over many chunks: joining here each time would take quadratic time
+        lines = rest.split(b"\n")
+        last = lines.pop()
+        yield [b"".join(pieces), *lines], True
+        pieces = [last]
+    tail = b"".join(pieces)
+    if tail:
+        yield [tail], False
+
+
+def read(lines: list[bytes]) -> list[Record | BadLine]:
+    """Each of the whole `lines` as its record, or as what is wrong with it."""
+    return [*(_trust(lines) or map(read_line, lines))]
+
+
+def read_line(line: bytes) -> Record | BadLine:
+    """One whole line as its record, or as what is wrong with it."""
+    proved = _trust([line])
+    if proved:
+        return proved[0]
+    return explain(line)
+
+
+def explain(line: bytes) -> Record | BadLine:
+    """One whole line by the strict path alone, which judges every line as the fast one does, and can say why."""
+    try:
+        return schema.check(parse(line))
+    except BadLine as flaw:
+        return flaw
+
+
+def _trust(lines: list[bytes]) -> list[Record] | None:
+    try:
+        records: list[Record] = [orjson.loads(line) for line in lines]
+        if not schema.are_valid(records) or [orjson.dumps(record) for record in records] != lines:
+            return None
+    except (TypeError, ValueError):  # not JSON, or nested deeper than orjson writes
+        return None
+    if any("output" in record and is_deeper(line, MAX_DEPTH) for record, line in zip(records, lines, strict=True)):
+        return None
+    return records

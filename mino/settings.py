@@ -1,0 +1,233 @@
+"""Where a setting comes from: flag > environment > config.toml > default; and where the key comes from (section 9).
+
+A value is refused where it was given: a flag by a usage mistake, everything else as a bad configuration, by name.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mino.errors import MinoError, Misconfigured, UsageMistake
+from mino.home import Home
+
+DEFAULT_MODEL = "gpt-5.6"  # the one place that names it
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_COMMAND_SECONDS = 30
+
+
+class _Refused(Exception):
+    """A value of a setting that cannot be: what was expected instead."""
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise _Refused("some text")
+    return value
+
+
+def _switch(value: object) -> bool:
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise _Refused("1 or 0, true or false, yes or no")
+
+
+def _number(value: object, expected: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise _Refused(expected)
+    try:
+        number = float(value)
+    except ValueError:
+        raise _Refused(expected) from None
+    if not 0 <= number <= 10**9:
+        raise _Refused(expected)
+    return number
+
+
+def _seconds(value: object) -> float:
+    return _number(value, "a number of seconds, 0 or more")
+
+
+def _idle_seconds(value: object) -> float:
+    seconds = _number(value, "a number of seconds above 0")
+    if not seconds:
+        raise _Refused("a number of seconds above 0")
+    return seconds
+
+
+def _count(value: object) -> int:
+    expected = "a whole number, 0 or more"
+    number = _number(value, expected)
+    if number != int(number):
+        raise _Refused(expected)
+    return int(number)
+
+
+def _context(value: object) -> int | None:
+    if value == "all":
+        return None
+    if value == "none":
+        return 0
+    try:
+        return _count(value)
+    except _Refused:
+        raise _Refused("all, none, or a number of turns") from None
+
+
+def _replay(value: object) -> str:
+    if value not in ("items", "text"):
+        raise _Refused('"items" or "text"')
+    return str(value)
+
+
+def _command(value: object) -> str | list[str]:
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return value
+    if isinstance(value, str) and value.strip():
+        return value
+    raise _Refused("a command: text for sh, or a list of words")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting: how its value is read, and the variable that stands for it besides its own `MINO_` one."""
+
+    read: Callable[[object], Any]
+    other_variable: str = ""
+
+    def variables(self, name: str) -> tuple[str, ...]:
+        """The variables that set the option `name`, the strongest first."""
+        return tuple(filter(None, ("MINO_" + name.upper().replace("-", "_"), self.other_variable)))
+
+
+# With a flag, a variable and a name in config.toml.
+OPTIONS: dict[str, Option] = {
+    "model": Option(_text, "OPENAI_MODEL"),
+    "base-url": Option(_text, "OPENAI_BASE_URL"),
+    "local": Option(_switch),
+    "context": Option(_context),
+    "instructions": Option(_text),
+    "wait": Option(_seconds),
+    "timeout": Option(_idle_seconds),
+    "retries": Option(_count),
+}
+# In config.toml alone.
+FILE_ONLY: dict[str, Option] = {
+    "replay": Option(_replay),
+    "warn_turns": Option(_count),
+    "api_key_command": Option(_command),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one call; seconds are floats, `context` is None for all turns, `base_url` None for OpenAI's."""
+
+    model: str | None = None
+    base_url: str | None = None
+    local: bool = False
+    context: int | None = None
+    instructions: str | None = None
+    wait: float = 0
+    timeout: float = 300
+    retries: int = 2
+    replay: str = "items"
+    warn_turns: int = 20
+    api_key_command: str | list[str] | None = None
+
+
+def settle(flags: Mapping[str, object], environ: Mapping[str, str], home: Home | None) -> Settings:
+    """The settings of one call; a flag that is None was not given, an empty variable is an unset one.
+
+    Raises UsageMistake for a bad flag, Misconfigured for a bad variable or a bad config.toml.
+    """
+    config = read_config(home.config) if home else {}
+    settled: dict[str, Any] = {}
+    for name, option in (OPTIONS | FILE_ONLY).items():
+        field = name.replace("-", "_")
+        if field in config:
+            settled[field] = _read(option, config[field], f"{field} in '{home.config}'" if home else field)
+    for name, option in OPTIONS.items():
+        field = name.replace("-", "_")
+        for variable in reversed(option.variables(name)):
+            if environ.get(variable):
+                settled[field] = _read(option, environ[variable], variable)
+        if flags.get(field) is not None:
+            settled[field] = _read(option, flags[field], f"--{name}", UsageMistake)
+    return Settings(**settled)
+
+
+def _read(option: Option, value: object, where: str, mistake: type[MinoError] = Misconfigured) -> Any:
+    try:
+        return option.read(value)
+    except _Refused as refused:
+        raise mistake(f"bad value {str(value)[:60]!r} for {where}: expected {refused}") from None
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """The settings in `path` by their names, with `_` for `-`; none where there is no file.
+
+    Raises Misconfigured where it cannot be read, is no TOML, or holds a name that Mino does not know: a misspelt
+    setting would otherwise be silently without effect.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l '{path}'") from None
+    import tomllib
+
+    try:
+        config = tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file '{path}'") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Misconfigured(f"'{path}' is not TOML: {str(error)[:200]}", "man mino") from None
+    names = {name.replace("-", "_"): name for name in config}
+    for field, name in names.items():
+        if field not in {known.replace("-", "_") for known in OPTIONS | FILE_ONLY}:
+            raise Misconfigured(f"'{path}' has the setting {name[:60]!r}, which is not one of Mino's", "man mino")
+    return {field: config[name] for field, name in names.items()}
+
+
+def find_key(settings: Settings, environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """The key and where it comes from: OPENAI_API_KEY, or the command in config.toml; no key is (None, that variable).
+
+    Raises Misconfigured where the command fails, or where OpenAI's own server would be asked without a key.
+    """
+    key = environ.get(KEY_VARIABLE, "").strip()
+    if key:
+        return key, KEY_VARIABLE
+    if settings.api_key_command:
+        return _run_key_command(settings.api_key_command), "api_key_command"
+    if settings.base_url is None:
+        raise Misconfigured(
+            f"no key: {KEY_VARIABLE} is not set, and no server is named",
+            f"export {KEY_VARIABLE}=…, or name a server with --base-url URL, or use the embedded model with --local",
+        )
+    return None, KEY_VARIABLE
+
+
+def _run_key_command(command: str | list[str]) -> str:
+    import subprocess
+
+    words = ["sh", "-c", command] if isinstance(command, str) else command
+    try:
+        run = subprocess.run(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=KEY_COMMAND_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Misconfigured(f"api_key_command did not end within {KEY_COMMAND_SECONDS} seconds") from None
+    except (OSError, ValueError) as error:
+        raise Misconfigured(f"cannot run api_key_command: {error}") from None
+    if run.returncode:
+        raise Misconfigured(f"api_key_command failed with exit status {run.returncode}")
+    key = run.stdout.decode("utf-8", "replace").strip()
+    if not key:
+        raise Misconfigured("api_key_command printed no key")
+    return key

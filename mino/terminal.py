@@ -1,0 +1,127 @@
+"""stdout and stderr: answers byte for byte, notices, and control characters made visible.
+
+stdout carries answers and what a command was asked to print, nothing else. Every line on stderr begins with
+`mino: ` or `hint: `. Text goes out unbuffered, by `os.write`, so that a pipe gets each delta as it arrives and no
+buffer is left to fail at exit.
+"""
+
+import os
+import select
+from collections.abc import Iterable
+from contextlib import suppress
+
+from mino.errors import ReaderGone, StorageFailed
+
+STDOUT = 1
+STDERR = 2
+
+# C0 without tab and newline, DEL, C1, and the bidirectional controls (Unicode TR 36: they reorder what a person reads).
+_HIDDEN = [
+    *(code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)),
+    *(0x061C, 0x200E, 0x200F),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+]
+_VISIBLE = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _HIDDEN}
+_ESCAPED = {code: f"\\u{code:04x}" for code in _HIDDEN}  # JSON's own form (RFC 8259 section 7)
+_ONE_LINE = {**_VISIBLE, 0x09: " ", 0x0A: " ", 0x2028: " ", 0x2029: " "}
+
+
+def visible(text: str) -> str:
+    """`text` with control characters as `\\x1b`, so that a terminal shows them and does not obey them."""
+    return text.translate(_VISIBLE)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """`text` as one clean line of at most `limit` characters, for a message that quotes what somebody else wrote."""
+    line = " ".join(text.translate(_ONE_LINE).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def is_terminal(fd: int) -> bool:
+    """Whether a person sees `fd`; a closed one is no terminal."""
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def show(text: str) -> None:
+    """Write `text` to stdout now; on a terminal its control characters are visible, in a pipe the bytes are exact.
+
+    Raises ReaderGone when the reader closed the pipe, StorageFailed when stdout cannot be written.
+    """
+    _write(STDOUT, (visible(text) if is_terminal(STDOUT) else text).encode("utf-8", "replace"))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Write `lines` to stdout, each with a newline. Raises as `show` does."""
+    for line in lines:
+        show(line + "\n")
+
+
+def write_json(value: object) -> str:
+    """`value` as one line of JSON; with control characters as `\\u` escapes, so that a terminal can be shown it."""
+    import json
+
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return line.translate(_ESCAPED) if is_terminal(STDOUT) else line
+
+
+def show_json(value: object) -> None:
+    """Write `value` to stdout as one line of JSON. Raises as `show` does."""
+    show(write_json(value))
+
+
+class AnswerStream:
+    """stdout while one answer arrives: a pipe that breaks ends it, a disk that is full does not.
+
+    `failure` is set where stdout cannot be written: the turn is still finished and saved (spec section 7, step 6).
+    """
+
+    def __init__(self) -> None:
+        self.failure: StorageFailed | None = None
+        self._last = "\n"
+
+    def show(self, text: str) -> None:
+        """Show the next piece of the answer. Raises ReaderGone."""
+        if text and not self.failure:
+            try:
+                show(text)
+            except StorageFailed as failure:
+                self.failure = failure
+            self._last = text[-1]
+
+    def end(self) -> None:
+        """Add the newline that the answer, or the part of it that came, does not have itself."""
+        if self._last != "\n":
+            self.show("\n")
+
+
+def notice(sentence: str) -> None:
+    """One `mino: ` line on stderr. A stderr that is closed or full loses it: the work goes on."""
+    _tell("mino: ", sentence)
+
+
+def hint(command: str) -> None:
+    """One `hint: ` line on stderr: what to run next."""
+    _tell("hint: ", command)
+
+
+def _tell(prefix: str, text: str) -> None:
+    with suppress(ReaderGone, StorageFailed):  # there is nowhere left to say it
+        _write(STDERR, (prefix + visible(text) + "\n").encode("utf-8", "replace"))
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            # Another program made this terminal or pipe non-blocking; without the wait the rest of the answer is lost.
+            select.select([], [fd], [])
+        except BrokenPipeError:
+            raise ReaderGone from None
+        except OSError as error:
+            raise StorageFailed(f"cannot write to {'stdout' if fd == STDOUT else 'stderr'}: {error.strerror}") from None

@@ -1,0 +1,73 @@
+"""One turn, from the question to the saved end: the place where disk and wire meet (spec section 7).
+
+The question is on disk before the first byte of the request; the answer counts only when it is on disk. Signals
+wait while something is saved, and interrupt at once while the wire is read.
+"""
+
+from collections.abc import Callable
+
+from mino import signals
+from mino.conversation import Conversation
+from mino.errors import Interrupted, ReaderGone, StorageFailed
+from mino.journal.record import EndStatus, new_id
+from mino.responses.answer import Answer
+from mino.responses.client import Client
+from mino.responses.request import Request
+
+Show = Callable[[str], None]
+
+
+def run(conversation: Conversation | None, client: Client, request: Request, show: Show | None) -> tuple[str, Answer]:
+    """Ask `request` and save what becomes of it in `conversation` (None: nowhere); the turn's id and the answer.
+
+    `show` gets the text as it arrives. An answer that is `incomplete` was shown but its turn ends as failed. Raises
+    the failure of the wire when the turn's end is saved, Interrupted and ReaderGone when it is saved as cancelled, and
+    StorageFailed, which outranks them all, when something could not be saved.
+    """
+    turn_id = new_id()
+    with signals.held():
+        if conversation:
+            _begin(conversation, turn_id, request.question)
+        try:
+            with signals.delivered():
+                answer = client.ask(request, show)
+        except (Interrupted, ReaderGone):
+            _end(conversation, turn_id, "cancelled")
+            raise
+        except BaseException:
+            _end(conversation, turn_id, "failed")
+            raise
+        if answer.status == "completed":
+            _complete(conversation, turn_id, request.question, answer)
+        else:
+            _end(conversation, turn_id, "failed")
+    return turn_id, answer
+
+
+def _begin(conversation: Conversation, turn_id: str, question: str) -> None:
+    try:
+        conversation.begin(turn_id, question)
+    except StorageFailed as failure:
+        raise StorageFailed(f"{failure.message}: the question was not sent", failure.hint) from None
+
+
+def _complete(conversation: Conversation | None, turn_id: str, question: str, answer: Answer) -> None:
+    if not conversation:
+        return
+    try:
+        conversation.complete(turn_id, question, answer.text, answer.output)
+    except StorageFailed as failure:
+        raise StorageFailed(
+            f"{failure.message}: the answer was shown and may not be saved", "mino history verify"
+        ) from None
+
+
+def _end(conversation: Conversation | None, turn_id: str, status: EndStatus) -> None:
+    if not conversation:
+        return
+    try:
+        conversation.end(turn_id, status)
+    except StorageFailed as failure:
+        raise StorageFailed(
+            f"{failure.message}: the end of the {status} turn may not be saved", "mino history verify"
+        ) from None
