@@ -1,0 +1,59 @@
+"""The body of an answer → text: an event stream, or one whole response in JSON, whatever its type says. No I/O."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from mino.errors import ServiceFailed
+from mino.responses.answer import AnswerFold
+from mino.responses.exchange import Broke, Head
+from mino.responses.failure import read_body
+from mino.responses.sse import Decoder
+from mino.terminal import one_line
+
+_FIELD = re.compile(rb"(event|data|id|retry)?:")
+_PADDING = b" \t\r\n\xef\xbb\xbf"
+_SHORTEST = len("data:1")  # of an event, so that waiting for as many bytes holds none back
+
+
+def fold_body(head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
+    """Feed `fold`, and give the text that each piece adds; ends as soon as `fold` is over.
+
+    Raises Broke as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web page.
+    """
+    start = b""
+    for piece in pieces:
+        start += piece
+        if len(start.lstrip(_PADDING)) >= _SHORTEST:
+            break
+    body = start.lstrip(_PADDING)
+    if body.startswith(b"{"):
+        yield fold.add_whole(body + b"".join(pieces))
+    elif body and "event-stream" not in _content_type(head) and not _FIELD.match(body):
+        said = read_body(start).sentence(key)
+        kind = one_line(_content_type(head), 80) or "no content type"
+        raise ServiceFailed(
+            f"this is no Responses server: it answered {head.status} with {kind}: {said}",
+            "check --base-url; many servers want /v1 at its end",
+        )
+    else:
+        yield from _fold_events(chain((start,), pieces), fold)
+
+
+def _fold_events(pieces: Iterator[bytes], fold: AnswerFold) -> Iterator[str]:
+    decoder = Decoder()
+    broke = None
+    try:
+        for piece in pieces:
+            yield "".join([fold.add(event) for event in decoder.feed(piece)])
+            if fold.over:
+                return
+    except Broke as error:
+        broke = error
+    yield "".join([fold.add(event, cut=True) for event in decoder.end()])
+    if broke and not fold.over:
+        raise broke
+
+
+def _content_type(head: Head) -> str:
+    return head.headers.get("content-type", "").lower()

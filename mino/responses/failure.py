@@ -1,0 +1,185 @@
+"""What a server says when it fails: error bodies and error events of every known shape → one clean sentence. No I/O.
+
+OpenAI nests `{"error": {"message", "type", "param", "code"}}` or says it flat, llama.cpp and OpenRouter number their
+codes, Ollama's native routes send `{"error": "text"}`, FastAPI `{"detail": …}`, proxies send HTML, and LiteLLM answers
+500 with an event stream. None of them may end in a traceback, in two lines, or in a line that repeats the key.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from mino.errors import AccessRefused, MinoError, ServiceFailed
+from mino.responses.sse import Decoder
+from mino.terminal import one_line
+
+# Said by servers that refuse an item of an earlier answer: a look-up of its id, somebody else's encrypted reasoning,
+# a reasoning item torn from its neighbours, or a kind of item or part that they do not know.
+_REFUSED_ITEM = re.compile(
+    r"invalid_encrypted_content"
+    r"|item with id .*not found"
+    r"|encrypted[ _]content.*(could not be verified|not supported|did not match)"
+    r"|without its required (following item|'reasoning' item)"
+    r"|item\['content'\]"
+    r"|cannot determine type of 'item'"
+    r"|unknown (input item|content) type"
+    r"|unsupported content\[\]\.type"
+    r"|missing required field [`'\"]?id\b"
+    r"|\binput[.\[]\d",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|context (size|length|window)", re.IGNORECASE)
+_NO_INCLUDE = re.compile(r"\binclude\b|encrypted[ _]content.*not supported", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a server said about a failure, uncut: it may hold anything, the key too; `sentence` makes it fit to show."""
+
+    message: str = ""
+    code: str = ""
+    kind: str = ""
+    param: str = ""
+
+    def sentence(self, key: str | None) -> str:
+        """One clean line of at most 200 characters, without the key and without a full stop."""
+        said = self.message.strip() or self.code or self.kind
+        return one_line(hide(said, key)).rstrip(".")
+
+    @property
+    def refuses_item(self) -> bool:
+        """Whether an old output item is the trouble, so that the next step of the replay ladder may help."""
+        return not self.too_long and bool(_REFUSED_ITEM.search(self._said))
+
+    @property
+    def names_include(self) -> bool:
+        """Whether the request's `include` is the trouble."""
+        return bool(_NO_INCLUDE.search(self._said))
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the conversation is longer than the model's context."""
+        return bool(_TOO_LONG.search(self._said))
+
+    @property
+    def out_of_quota(self) -> bool:
+        """Whether the account has nothing left, which no waiting cures."""
+        return "insufficient_quota" in (self.code, self.kind)
+
+    @property
+    def _said(self) -> str:
+        # Cut, because the searches take quadratic time on a message made for that.
+        return f"{self.code} {self.kind} {self.param} {self.message[:4000]}"
+
+
+def hide(text: str, key: str | None) -> str:
+    """`text` with `[key]` where it repeats the key. Must come before any cutting: half a key is a leak too."""
+    return text.replace(key, "[key]") if key else text
+
+
+def read_complaint(value: Any) -> Complaint:
+    """The complaint in a JSON value: an error event, the `error` of a response, or the body of an HTTP error."""
+    if not isinstance(value, dict):
+        return Complaint(_text(value))
+    inner = value.get("error")
+    source = inner if isinstance(inner, dict) else value
+    message = _text(source.get("message")) or _text(source.get("error_message"))
+    if not message and isinstance(inner, str):
+        message = ": ".join(filter(None, (inner, _text(value.get("error_description")))))
+    message = message or _detail(value.get("detail")) or _text(value.get("message"))
+    code = _text(source.get("code"))
+    kind = _text(source.get("type")) or _text(value.get("error_type"))
+    return Complaint(message or ("" if code else json.dumps(source)), code, kind, _text(source.get("param")))
+
+
+def read_body(body: bytes) -> Complaint:
+    """The complaint in the body of an HTTP error: JSON, an event stream, HTML or text."""
+    if (value := _json(body)) is not None:
+        return read_complaint(value)
+    decoder = Decoder()
+    for event in [*decoder.feed(body), *decoder.end()]:
+        if isinstance(value := _json(event.data), dict):
+            return read_complaint(value)
+    return Complaint(_without_tags(body.decode("utf-8", "replace")))
+
+
+def http_failure(
+    status: int, complaint: Complaint, *, url: str, model: str, key: str | None, key_source: str, request_id: str
+) -> MinoError:
+    """The error of an HTTP answer with `status`: which class, the sentence, and what to run next."""
+    said = complaint.sentence(key) or _phrase(status)
+    said = f"{said} (request id {one_line(hide(request_id, key), 80)})" if request_id else said
+    if complaint.too_long:
+        return too_long(said)
+    if status in (401, 403) and key:
+        return AccessRefused(
+            f"the service refused the key from {key_source} ({status}): {said}",
+            f"set {key_source} to a key of this service",
+        )
+    if status in (401, 403):
+        return AccessRefused(
+            f"the service refused the request, and no key was sent ({status}): {said}", "export OPENAI_API_KEY=…"
+        )
+    if status == 404:
+        return ServiceFailed(f"'{url}' answered 404: {said}", _where_else(url, model))
+    return ServiceFailed(f"the service answered {status}: {said}")
+
+
+def too_long(said: str) -> ServiceFailed:
+    """The error for a conversation that the model's context cannot hold."""
+    return ServiceFailed(
+        f"the conversation is too long for the model: {said}",
+        "mino ask --context 10 … sends only the last ten turns; mino session new starts afresh",
+    )
+
+
+def _where_else(url: str, model: str) -> str:
+    base = url.removesuffix("/responses")
+    if "/v1/v1" in base:
+        return f"the base URL has /v1 twice: --base-url {base.replace('/v1/v1', '/v1')}"
+    if base.endswith("/v1"):
+        return f"check the base URL and the model name '{one_line(model)}'; some servers want the base URL without /v1"
+    return f"check the model name '{one_line(model)}'; many servers want /v1: --base-url {base}/v1"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no reason given"
+
+
+def _detail(detail: Any) -> str:
+    """FastAPI's `detail`: a text, or a list of `{"loc": ["body", "input", 1, …], "msg": …}`."""
+    if not isinstance(detail, list):
+        return _text(detail)
+    faults = [fault for fault in detail if isinstance(fault, dict)]
+    return "; ".join(f"{'.'.join(map(str, _list(fault.get('loc'))))}: {_text(fault.get('msg'))}" for fault in faults)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    """A text, or a number such as llama.cpp's integer codes; null and false are nothing, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None or value is False else json.dumps(value)
+
+
+def _without_tags(text: str) -> str:
+    """The words of an HTML page. Split, not searched: a search takes quadratic time on a page of nothing but `<`."""
+    if not text.lstrip().startswith("<"):
+        return text
+    pieces = (piece for piece in text.split("<") if not piece.lower().startswith(("script", "style")))
+    return " ".join(piece.partition(">")[2] for piece in pieces)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

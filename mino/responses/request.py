@@ -1,0 +1,165 @@
+"""Turns → the body of a request, in the three forms of the replay ladder (spec section 8). No I/O.
+
+Servers disagree on what an old output item must look like when it comes back: some look its id up in a store that they
+do not keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which
+server an item came from, so the items go out as they came in, and the client takes the next step when a server objects.
+What is stored never changes.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+
+AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY = 0, 1, 2
+
+# Items that wait for an output of ours, and these outputs: sent back alone they are refused by every server.
+OURS_TO_ANSWER = frozenset(
+    {
+        *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
+        "mcp_approval_request",
+    }
+)
+_OUR_ANSWERS = frozenset({f"{kind}_output" for kind in OURS_TO_ANSWER} | {"mcp_approval_response"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class ContextTurn(Protocol):
+    """A completed turn: the question, the text of the answer, and its items as received, if there are any."""
+
+    @property
+    def user(self) -> str: ...
+    @property
+    def assistant(self) -> str | None: ...
+    @property
+    def output(self) -> list[dict[str, Any]] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question with its context; `body` says it in the form that a step of the ladder asks for."""
+
+    model: str
+    instructions: str | None
+    context: Sequence[ContextTurn]
+    question: str
+
+    def body(self, step: int = AS_RECEIVED, include: bool = True) -> dict[str, Any]:
+        """The JSON body of `POST {base}/responses`. `store` is always false: no server may keep the conversation."""
+        body: dict[str, Any] = {"model": self.model}
+        if self.instructions:
+            body["instructions"] = self.instructions
+        body["input"] = [*context_items(self.context, step), _question(self.question)]
+        body["stream"] = True
+        body["store"] = False
+        if include:
+            body["include"] = ["reasoning.encrypted_content"]
+        return body
+
+
+def context_items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
+    """The input items of completed `turns`, oldest first: each question, then what the model answered."""
+    items: list[dict[str, Any]] = []
+    for turn in turns:
+        items.append(_question(turn.user))
+        items += _answer(turn, step)
+    return items
+
+
+def encode(body: Any) -> bytes:
+    """`body` as JSON in UTF-8. A lone surrogate, which UTF-8 has no bytes for, becomes U+FFFD."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        # orjson refuses integers over 64 bits and lone surrogates; an item may hold both.
+        return _SURROGATE.sub("\ufffd", json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def message_text(item: dict[str, Any]) -> str:
+    """What a person read of one output item: the text and refusal parts of a message, else nothing."""
+    return "".join(text for _, text in text_parts(item))
+
+
+def text_parts(item: dict[str, Any]) -> list[tuple[str, str]]:
+    """The `(kind, text)` of each part of a message that has text; the kind is `output_text` or `refusal`."""
+    if item.get("type") != "message":
+        return []
+    content = item.get("content")
+    if isinstance(content, str):  # the short form that some servers also use in their output
+        return [("output_text", content)] if content else []
+    parts = []
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, dict) and part.get("type") in ("output_text", "refusal"):
+            kind = "refusal" if part["type"] == "refusal" else "output_text"
+            text = part.get("refusal" if kind == "refusal" else "text")
+            if isinstance(text, str) and text:
+                parts.append((kind, text))
+    return parts
+
+
+def message_item(texts: Iterable[str], phase: Any = None) -> dict[str, Any]:
+    """An assistant message in the shape that every known server takes back: no id, no status, plain text parts."""
+    item: dict[str, Any] = {"type": "message", "role": "assistant"}
+    if phase is not None:  # newer models take commentary for the final answer when it is missing
+        item["phase"] = phase
+    item["content"] = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+    return item
+
+
+def _question(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def _answer(turn: ContextTurn, step: int) -> list[dict[str, Any]]:
+    output = turn.output or []
+    if not any(text_parts(item) for item in output):
+        return [message_item([turn.assistant])] if turn.assistant else []
+    if step >= MESSAGES_ONLY:
+        said = [(item, [text for _, text in text_parts(item)]) for item in output]
+        return [message_item(texts, item.get("phase")) for item, texts in said if texts]
+    kept = _replayable(output)
+    # An id is a promise about its neighbours: with one reasoning item gone, the ids of the others are refused.
+    lost_reasoning = _reasonings(kept) < _reasonings(output)
+    return [_clean(item, step >= WITHOUT_IDS or lost_reasoning) for item in kept]
+
+
+def _replayable(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The items that may go back: no calls, and reasoning only with its content and before the item it led to."""
+    kept: list[dict[str, Any]] = []
+    followed = False
+    for item in reversed(output):
+        kind = item.get("type")
+        if kind in OURS_TO_ANSWER or kind in _OUR_ANSWERS:
+            followed = False
+        elif kind != "reasoning":
+            followed = True
+            kept.append(item)
+        elif followed and (item.get("encrypted_content") or item.get("content")):
+            kept.append(item)
+    kept.reverse()
+    return kept
+
+
+def _reasonings(items: list[dict[str, Any]]) -> int:
+    return sum(item.get("type") == "reasoning" for item in items)
+
+
+def _clean(item: dict[str, Any], drop_id: bool) -> dict[str, Any]:
+    if drop_id and "id" in item:
+        item = {key: value for key, value in item.items() if key != "id"}
+    cleaned: dict[str, Any] = _without_nulls(item)
+    return cleaned
+
+
+def _without_nulls(value: Any) -> Any:
+    """`value` without the keys whose value is null; a part that has none is returned as it is, not copied."""
+    if isinstance(value, dict):
+        cleaned = {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return value if len(cleaned) == len(value) and all(cleaned[key] is value[key] for key in value) else cleaned
+    if isinstance(value, list):
+        copies = [_without_nulls(inner) for inner in value]
+        return value if all(new is old for new, old in zip(copies, value, strict=True)) else copies
+    return value

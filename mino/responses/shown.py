@@ -1,0 +1,110 @@
+"""The text of an answer as it was shown, by message and part. No I/O.
+
+What the methods return, put together, is `text`, except for `Model refused: `, which is shown and not stored.
+"""
+
+from mino.responses.values import join_halves, without_halves
+
+REFUSED = "Model refused: "
+TEXT, REFUSAL = "output_text", "refusal"
+
+Part = tuple[int, int, str]  # the number of the message it belongs to, its content index, its kind: TEXT or REFUSAL
+
+
+class Shown:
+    """Takes pieces, and whole texts that repeat them or go on from them, and gives what is new."""
+
+    def __init__(self) -> None:
+        self.refusal = False
+        self._pieces: list[str] = []
+        self._parts: dict[Part, list[str]] = {}
+        self._part: Part | None = None
+        self._of_part: list[str] = []  # the pieces of `_part`
+        self._half = ""  # a high surrogate at the end of `_part` whose low half may come with the next piece
+
+    @property
+    def text(self) -> str:
+        """All that was shown: one message a paragraph, a newline between two of them."""
+        return "".join(self._pieces)
+
+    def more(self, text: str) -> str:
+        """A clean piece for the part that had the last one: nothing but the text is new."""
+        before = self._release()
+        self._of_part.append(text)
+        self._pieces.append(text)
+        return before + text
+
+    def piece(self, part: Part, text: str) -> str:
+        """A piece of `part`. Halves of a character that arrive in two pieces become one."""
+        before = self._release() if part != self._part else ""
+        text, half = join_halves(self._half + text)
+        self._half = ""
+        if text or half:
+            before += self._turn_to(part)
+        self._half = half
+        return before + self._put(text)
+
+    def whole(self, part: Part, text: str) -> str:
+        """All of `part`, of which some or all may have been shown before."""
+        return self._catch_up([(part, text)], self._parts.get(part, []))
+
+    def whole_message(self, message: int, texts: list[tuple[str, str]]) -> str:
+        """All of `message`: the kind and text of its parts."""
+        shown = [piece for part, pieces in self._parts.items() if part[0] == message for piece in pieces]
+        return self._catch_up([((message, n, kind), text) for n, (kind, text) in enumerate(texts)], shown)
+
+    def whole_answer(self, messages: list[list[tuple[str, str]]]) -> str:
+        """All messages of the answer. Their ids may be others than in the stream; their order is the same."""
+        numbers = list(dict.fromkeys(message for message, _, _ in self._parts))
+        numbers += range(max(numbers, default=0) + 1, max(numbers, default=0) + 1 + len(messages))
+        texts = [
+            ((number, n, kind), text)
+            for number, parts in zip(numbers, messages, strict=False)
+            for n, (kind, text) in enumerate(parts)
+        ]
+        shown = [piece for pieces in self._parts.values() for piece in pieces]
+        return self._catch_up(texts, shown) + self._release()
+
+    def _catch_up(self, texts: list[tuple[Part, str]], pieces: list[str]) -> str:
+        """What `texts` hold beyond the `pieces` shown; nothing if they differ from them: what was shown stands."""
+        texts = [(part, without_halves(text)) for part, text in texts]
+        shown = "".join(pieces)
+        if not "".join(text for _, text in texts).startswith(shown):
+            return ""
+        skip = len(shown)
+        added = ""
+        for part, text in texts:
+            rest = text[skip:]
+            skip = max(0, skip - len(text))
+            if rest:
+                if self._part and part[0] == self._part[0]:
+                    self._half = ""  # the whole text has the character that it was half of
+                added += self._release() + self._turn_to(part) + self._put(rest)
+        return added
+
+    def _turn_to(self, part: Part) -> str:
+        """Make `part` the current one; a newline stands between two messages, and before a refusal."""
+        message, _, kind = part
+        refuses = kind == REFUSAL and not self.refusal
+        begun = bool(self._pieces)
+        other = self._part is not None and message != self._part[0]
+        self._part = part
+        self._of_part = self._parts.setdefault(part, [])
+        self.refusal = self.refusal or refuses
+        if begun and (other or refuses):
+            self._pieces.append("\n")
+            return "\n" + REFUSED * refuses
+        return REFUSED * refuses
+
+    def _put(self, text: str) -> str:
+        if text:
+            self._of_part.append(text)
+            self._pieces.append(text)
+        return text
+
+    def _release(self) -> str:
+        """Give up waiting for the other half of a character."""
+        if not self._half:
+            return ""
+        self._half = ""
+        return self._put("\ufffd")

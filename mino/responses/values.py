@@ -1,0 +1,92 @@
+"""JSON values as servers send them → values that a record can hold (spec section 3). No I/O.
+
+orjson reads nearly everything. It refuses a lone surrogate escape, which models do send, and turns an integer over 64
+bits into a float; the functions here are for those cases.
+"""
+
+import json
+import math
+import re
+from typing import Any
+
+_LONG_INTEGER = re.compile(rb"\d{19}")
+_DIGITS = 4000  # of an integer
+_LEVELS = 198  # of an item: a record has 200, and the item stands in its `output` array
+
+
+def parse(data: bytes) -> Any:
+    """`data` as strict JSON, or None if it is none. Bytes that are no UTF-8 become U+FFFD, as WHATWG's decoder has it.
+
+    A number that a record cannot hold becomes null.
+    """
+    try:
+        text = data.decode("utf-8", "replace")
+        return json.loads(text, parse_int=_integer, parse_float=_double, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def exact(value: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """`value`, which orjson read from `data`, with the value of every number kept."""
+    if _LONG_INTEGER.search(data):
+        again = parse(data)
+        return again if isinstance(again, dict) else value
+    return value
+
+
+def storable(item: Any) -> dict[str, Any] | None:
+    """An output item in a form that a record accepts; None if there is no such form."""
+    cleaned = clean(item)
+    if not isinstance(cleaned, dict):
+        return None
+    if not isinstance(cleaned.get("type"), str):
+        if cleaned.get("role") != "assistant":
+            return None
+        cleaned["type"] = "message"
+    return cleaned
+
+
+def clean(value: Any, levels: int = _LEVELS) -> Any:
+    """A copy of `value` without lone surrogates; None if it is nested deeper than `levels`."""
+    try:
+        return _clean(value, levels)
+    except ValueError:
+        return None
+
+
+def join_halves(text: str) -> tuple[str, str]:
+    """`text` with its surrogate pairs as characters and lone ones as U+FFFD, and a high one at its very end apart."""
+    held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+    return without_halves(text[: len(text) - len(held)]), held
+
+
+def without_halves(text: str) -> str:
+    """`text` with U+FFFD for each surrogate that has no other half."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _clean(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return without_halves(value)
+    if isinstance(value, dict | list) and not levels:
+        raise ValueError
+    if isinstance(value, dict):
+        return {without_halves(key): _clean(inner, levels - 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean(inner, levels - 1) for inner in value]
+    return value
+
+
+def _integer(digits: str) -> int | None:
+    return int(digits) if len(digits.removeprefix("-")) <= _DIGITS else None
+
+
+def _double(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
