@@ -3,10 +3,12 @@
 What a command does is in `mino.commands`, imported when it runs, so that `mino --version` does not pay for a turn.
 """
 
+import io
 import os
 import signal
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # Until `main` runs there is nothing to save, and Ctrl-C while modules load must not print a traceback.
@@ -15,7 +17,10 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 import click
 
 from mino import __version__, signals, terminal
-from mino.errors import Interrupted, MinoError, ReaderGone
+from mino.errors import Interrupted, MinoError, ReaderGone, StorageFailed
+
+if TYPE_CHECKING:
+    from mino.home import Home
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,7 +31,7 @@ EXIT_STATUS = (
 )
 
 
-@click.group(epilog=EXIT_STATUS)
+@click.group(epilog=EXIT_STATUS, no_args_is_help=False)
 @click.option("--home", metavar="DIR", help="Where everything lies; else MINO_HOME, else ~/.mino.")
 @click.version_option(__version__, prog_name="mino", message="%(prog)s %(version)s")
 @click.pass_context
@@ -79,7 +84,25 @@ def ask(
         command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 
 
-@cli.group(epilog=EXIT_STATUS)
+@cli.command(epilog=EXIT_STATUS)
+@server_options
+@click.pass_obj
+def chat(home: str | None, /, **flags: object) -> None:
+    """Talk with the model, question by question, in the conversation that `ask` goes on with too.
+
+    On a terminal with a line editor: Enter sends, Alt+Enter begins a new line, and what is pasted is one question.
+    Otherwise every line of standard input is a question. `/help` lists the commands; Ctrl+D or `/exit` leaves.
+    Ctrl+C leaves too: it cancels an answer that is arriving, and the process dies by that signal.
+    """
+    from mino.commands.chat import chat as command
+    from mino.home import find_home
+    from mino.settings import settle
+
+    place = find_home(home, os.environ)
+    command(place, settle(flags, os.environ, place), os.environ)
+
+
+@cli.group(epilog=EXIT_STATUS, no_args_is_help=False)
 def history() -> None:
     """Show, check and repair the conversation."""
 
@@ -124,27 +147,191 @@ def recover(home: str | None, /, file: str | None, dry_run: bool, with_salvage: 
     return command(find_home(home, os.environ), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
 
 
+def wait_option(command: Command) -> Command:
+    """`--wait` of a command that needs the session for itself; its value is read in `mino.settings`."""
+    return click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0).")(command)
+
+
+@history.command(epilog=EXIT_STATUS)
+@click.argument("turns", nargs=-1, metavar="[TURN]...", type=click.UNPROCESSED)
+@click.option("--last", is_flag=True, help="Forget the last turn.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+@wait_option
+@click.pass_obj
+def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
+    """Remove turns for good: from the session, saved sessions and recovery copies. No copy is kept.
+
+    TURN is the number that `show` prints, an id, or the beginning of one.
+    """
+    from mino.commands.forget import forget as command
+
+    place, seconds = _place_and_wait(home, wait)
+    command(place, seconds, turns, last=last, dry_run=dry_run)
+
+
+@history.command(epilog=EXIT_STATUS)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "text", "messages", "responses"]),
+    default="markdown",
+    show_default=True,
+    help="`messages` is a JSON array of role and content, `responses` one of input items.",
+)
+@click.option("--turn", metavar="TURN", help="Only this turn: its number, its id, or the beginning of its id.")
+@click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
+@click.pass_obj
+def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -> None:
+    """Print the completed turns for readers or for other programs; what is left out is told on stderr."""
+    from mino.commands.export import export as command
+    from mino.home import find_home
+
+    command(find_home(home, os.environ), form=form, turn=turn, last=last)
+
+
+@cli.group(epilog=EXIT_STATUS, no_args_is_help=False)
+def session() -> None:
+    """Save, load and list conversations.
+
+    NAME is any text of at most 200 bytes without `/`, control characters, or a leading `.` or `-`.
+    """
+
+
+@session.command(epilog=EXIT_STATUS)
+@wait_option
+@click.pass_obj
+def new(home: str | None, /, wait: str | None) -> None:
+    """Start an empty conversation; the one before is saved."""
+    from mino.commands.session import new as command
+
+    command(*_place_and_wait(home, wait))
+
+
+@session.command(epilog=EXIT_STATUS)
+@click.argument("name", type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def save(home: str | None, /, name: str, wait: str | None) -> None:
+    """Save the conversation under NAME, as a checkpoint; an older one of that name is kept."""
+    from mino.commands.session import save as command
+
+    command(*_place_and_wait(home, wait), name)
+
+
+@session.command(epilog=EXIT_STATUS)
+@click.argument("name", type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def load(home: str | None, /, name: str, wait: str | None) -> None:
+    """Go back to the saved session NAME; the conversation that it replaces is saved."""
+    from mino.commands.session import load as command
+
+    command(*_place_and_wait(home, wait), name)
+
+
+@session.command("open", epilog=EXIT_STATUS)
+@click.argument("name", type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def open_session(home: str | None, /, name: str, wait: str | None) -> None:
+    """Go on with the saved session NAME, or start it; it is saved back when another one takes its place."""
+    from mino.commands.session import go_on
+
+    go_on(*_place_and_wait(home, wait), name)
+
+
+@session.command("list", epilog=EXIT_STATUS)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def list_sessions(home: str | None, /, as_json: bool) -> None:
+    """List the live conversation (`*`) and the saved ones, newest first: time, turns, name, first question."""
+    from mino.commands.session import list_ as command
+    from mino.home import find_home
+
+    command(find_home(home, os.environ), as_json=as_json)
+
+
+@session.command(epilog=EXIT_STATUS)
+@click.argument("name", type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def delete(home: str | None, /, name: str, wait: str | None) -> None:
+    """Delete the saved session NAME; the live conversation stays."""
+    from mino.commands.session import delete as command
+
+    command(*_place_and_wait(home, wait), name)
+
+
+@session.command("import", epilog=EXIT_STATUS)
+@click.argument("name", type=click.UNPROCESSED)
+@click.argument("file", type=click.UNPROCESSED)
+@click.option(
+    "--from",
+    "kind",
+    type=click.Choice(["eino", "json", "messages"]),
+    required=True,
+    help="`eino`: JSON Lines after a header. `json`: an object with savedAt, turnCount, history. "
+    "`messages`: role and content, a JSON array or one a line.",
+)
+@wait_option
+@click.pass_obj
+def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: str | None) -> None:
+    """Make the saved session NAME of the messages in FILE.
+
+    A question and its answer make a turn. What makes none (a system or tool message, a question without an answer) is
+    told on stderr and left out; that is status 0 if at least one turn came in, else 65.
+    """
+    from mino.commands.session import import_ as command
+
+    command(*_place_and_wait(home, wait), name, file, kind)
+
+
+def _place_and_wait(home: str | None, wait: str | None) -> "tuple[Home, float]":
+    from mino.home import find_home
+    from mino.settings import settle
+
+    place = find_home(home, os.environ)
+    return place, settle({"wait": wait}, os.environ, place).wait
+
+
 def main() -> int:
     """Run the command line and return its exit status; a signal that ended the work ends the process too."""
     _occupy_standard_descriptors()
-    signals.catch()
+    try:
+        signals.catch()
+        status = _run()
+        signals.let_go()
+    except ReaderGone:
+        signals.die(signal.SIGPIPE)
+    except Interrupted as interrupted:
+        signals.die(interrupted.signum)
+    if engine := sys.modules.get("mino.responses.local"):
+        engine.end_process(status)
+    return status
+
+
+def _run() -> int:
     try:
         status = cli.main(prog_name="mino", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except MinoError as failure:
-        terminal.notice(failure.message)
-        if failure.hint:
-            terminal.hint(failure.hint)
+        terminal.tell(failure)
+        if not isinstance(failure, StorageFailed):  # which outranks a signal that waited while the turn was ended
+            signals.raise_pending()
         return failure.status
     except click.UsageError as mistake:
         message = mistake.format_message().rstrip(".")
         terminal.notice(message[:1].lower() + message[1:])
         terminal.hint(f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help")
         return 2
-    except (ReaderGone, BrokenPipeError):
-        signals.die(signal.SIGPIPE)
-    except Interrupted as interrupted:
-        signals.die(interrupted.signum)
+    except ReaderGone:
+        raise
+    except SystemExit:  # click's answer to a closed pipe while it prints a help text
+        raise ReaderGone from None
+    except OSError as error:  # of a help text too: what Mino itself reads and writes has its own sentences
+        sys.stdout = io.StringIO()  # or the rest of the text would be written again, and fail again, at exit
+        terminal.notice(f"reading or writing failed: {error.strerror or error}")
+        return StorageFailed.status
     except Exception:
         import traceback
 

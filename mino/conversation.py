@@ -20,10 +20,35 @@ from mino.journal.recovery import Recovery, recover
 class Conversation:
     """The session opened for writing: its journal, and the completed turns that are its context."""
 
-    def __init__(self, journal: Journal, context: deque[Turn], turns: int) -> None:
-        self.journal = journal
-        self.context = context
-        self.turns = turns
+    def __init__(self, path: str, keep: int | None) -> None:
+        self._keep = keep
+        self._open(path)
+
+    def _open(self, path: str) -> None:
+        fd = open_regular(path, os.O_RDWR | os.O_APPEND)
+        try:
+            loading = Loading(chunks(fd, path))
+            context = deque((turn for turn in loading if turn.status == "completed"), self._keep)
+            report = loading.report
+            journal = Journal(path, fd, report.bytes, report.next_seq)
+            tell_recovery(recover(journal, report))
+        except BaseException:
+            os.close(fd)
+            raise
+        self.journal, self.context, self.turns = journal, context, report.turns.total()
+
+    def take_up(self) -> None:
+        """Go on with the file that has replaced the session file: its records, turns and context.
+
+        Raises as `open_conversation` does; the journal then refuses to append, for its file is no longer there.
+        """
+        old = self.journal
+        self._open(old.path)
+        old.close()
+
+    def close(self) -> None:
+        """Close the session file."""
+        self.journal.close()
 
     def begin(self, turn_id: str, question: str) -> None:
         """Save the question. Raises StorageFailed; then no request may be sent."""
@@ -81,16 +106,19 @@ def open_conversation(home: Home, wait: float, keep: int | None = None) -> Itera
         if path is None:
             path = os.path.join(home.sessions, f"{new_id()}.jsonl")
             create(path, ())
-        fd = open_regular(path, os.O_RDWR | os.O_APPEND)
+        conversation = Conversation(path, keep)
         try:
-            loading = Loading(chunks(fd, path))
-            context = deque((turn for turn in loading if turn.status == "completed"), keep)
-            report = loading.report
-            journal = Journal(path, fd, report.bytes, report.next_seq)
-            tell_recovery(recover(journal, report))
-            yield Conversation(journal, context, report.turns.total())
+            yield conversation
         finally:
-            os.close(fd)
+            conversation.close()
+
+
+def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
+    """Say that the context is large, from `limit` turns on (0: never), and the way out; nothing is ever cut."""
+    turns = len(conversation.context)
+    if limit and turns >= limit:
+        terminal.notice(f"the context is large: {turns} turns are sent with every question")
+        terminal.hint(way_out)
 
 
 def tell_recovery(recovery: Recovery) -> None:

@@ -5,17 +5,16 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from mino.errors import CannotCreate, InvalidData, Misconfigured, NotThere, StorageFailed
+from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake
 from mino.journal.file import TEMPORARY, open_failure, open_regular, sync_directory
 
 SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 RECOVERY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}\.jsonl")
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(NamedTuple):
     """Where everything of a user's Mino lies; `is_default` where it is `~/.mino`, which Mino may narrow."""
 
     path: str
@@ -47,13 +46,15 @@ class Home:
 
 
 def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
-    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured where there is none."""
+    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured where there is none, UsageMistake."""
+    if option == "":  # `--home "$UNSET"` must not write into another home than the one that was meant
+        raise UsageMistake("bad value '' for --home: expected a directory")
     named = option or environ.get("MINO_HOME")
     default = os.path.expanduser("~/.mino")
-    if not named and default.startswith("~"):
+    if not named and (default.startswith("~") or environ.get("HOME") == ""):
         raise Misconfigured("no home directory is known", "export MINO_HOME=DIR")
     path = os.path.abspath(named or default)
-    return Home(path, path == default)
+    return Home(path, path == os.path.abspath(default))
 
 
 def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | None:
@@ -94,17 +95,22 @@ def make_home(home: Home) -> list[str]:
     if made or not mode & 0o077:
         return []
     if home.is_default:
-        os.chmod(home.path, 0o700)
-        return [_narrowed(home.path, mode, 0o700)]
+        with suppress(PermissionError):  # it belongs to somebody else
+            os.chmod(home.path, 0o700)
+            return [_narrowed(home.path, mode, 0o700)]
     return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
 
 
 def make_directory(path: str) -> bool:
-    """Make the private directory `path`, and sync its entry; whether it was missing. Raises CannotCreate."""
+    """Make the private directory `path`, and those above it, and sync their entries; whether it was missing.
+
+    Raises CannotCreate, and StorageFailed where an entry cannot be synced.
+    """
     if os.path.isdir(path):
         return False
+    if not os.path.lexists(path):
+        make_directory(os.path.dirname(path))
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         os.mkdir(path, 0o700)
         os.chmod(path, 0o700)  # whatever the umask took away
     except FileExistsError:
@@ -146,9 +152,11 @@ def narrow(home: Home) -> list[str]:
                 os.chmod(path, wanted)
             else:
                 fd = open_regular(path, os.O_RDONLY)
-                os.fchmod(fd, wanted)
-                os.close(fd)
-        except (OSError, StorageFailed):
+                try:
+                    os.fchmod(fd, wanted)
+                finally:
+                    os.close(fd)
+        except (OSError, MinoError):
             told.append(f"'{path}' has mode {mode:04o}, which cannot be narrowed to {wanted:04o}")
         else:
             told.append(_narrowed(path, mode, wanted))
@@ -161,11 +169,12 @@ def _narrowed(path: str, mode: int, wanted: int) -> str:
 
 def remove_temporaries(home: Home) -> None:
     """Remove what a killed writer left half made; only under the lock, where no other writer can be using it."""
-    for directory in (home.sessions, home.saved):
+    for directory in (home.path, home.sessions, home.saved):
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.startswith(TEMPORARY) and entry.name.endswith(".tmp"):
-                    os.unlink(entry.path)
+                    with suppress(OSError):
+                        os.unlink(entry.path)
 
 
 def read_soul(path: str, *, required: bool = False) -> str | None:

@@ -4,13 +4,13 @@ A value is refused where it was given: a flag by a usage mistake, everything els
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from mino.errors import MinoError, Misconfigured, UsageMistake
 from mino.home import Home
 
-DEFAULT_MODEL = "gpt-5.6"  # the one place that names it
+DEFAULT_MODEL = "gpt-5.5"  # the one place that names it
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_COMMAND_SECONDS = 30
@@ -21,15 +21,21 @@ class _Refused(Exception):
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Refused("some text")
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise _Refused("printable text")
+    return value
+
+
+def _path(value: object) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise _Refused("the path of a file")
     return value
 
 
 def _switch(value: object) -> bool:
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
-    if isinstance(value, bool):
-        return value
+    if isinstance(value, int) and value in (0, 1):  # a bool too
+        return bool(value)
     if isinstance(value, str) and value.lower() in words:
         return words[value.lower()]
     raise _Refused("1 or 0, true or false, yes or no")
@@ -40,7 +46,7 @@ def _number(value: object, expected: str) -> float:
         raise _Refused(expected)
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise _Refused(expected) from None
     if not 0 <= number <= 10**9:
         raise _Refused(expected)
@@ -91,8 +97,7 @@ def _command(value: object) -> str | list[str]:
     raise _Refused("a command: text for sh, or a list of words")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One setting: how its value is read, and the variable that stands for it besides its own `MINO_` one."""
 
     read: Callable[[object], Any]
@@ -109,7 +114,7 @@ OPTIONS: dict[str, Option] = {
     "base-url": Option(_text, "OPENAI_BASE_URL"),
     "local": Option(_switch),
     "context": Option(_context),
-    "instructions": Option(_text),
+    "instructions": Option(_path),
     "wait": Option(_seconds),
     "timeout": Option(_idle_seconds),
     "retries": Option(_count),
@@ -122,8 +127,7 @@ FILE_ONLY: dict[str, Option] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The settings of one call; seconds are floats, `context` is None for all turns, `base_url` None for OpenAI's."""
 
     model: str | None = None
@@ -164,7 +168,16 @@ def _read(option: Option, value: object, where: str, mistake: type[MinoError] = 
     try:
         return option.read(value)
     except _Refused as refused:
-        raise mistake(f"bad value {str(value)[:60]!r} for {where}: expected {refused}") from None
+        raise mistake(f"bad value{_quote(value)} for {where}: expected {refused}") from None
+
+
+def _quote(value: object) -> str:
+    """` 'VALUE'`, or nothing where a URL may hold a password, or where Python cannot write a number of many digits."""
+    with suppress(ValueError):
+        text = str(value)
+        if "@" not in text:
+            return f" {text[:60]!r}"
+    return ""
 
 
 def read_config(path: str) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def read_config(path: str) -> dict[str, Any]:
         config = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
         raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file '{path}'") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a plain ValueError
         raise Misconfigured(f"'{path}' is not TOML: {str(error)[:200]}", "man mino") from None
     names = {name.replace("-", "_"): name for name in config}
     for field, name in names.items():

@@ -6,7 +6,7 @@ signals wait for the end. A signal that was ignored when the process started (`n
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
@@ -18,6 +18,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _holding = False
 _pending: int | None = None
 _raised = False
+_tell: Callable[[], None] | None = None
 
 
 def catch() -> None:
@@ -34,6 +35,8 @@ def _arrive(signum: int, frame: FrameType | None) -> None:
     if not _holding and not _raised:
         _raised = True
         raise Interrupted(signum)
+    if _tell:
+        _tell()
 
 
 @contextmanager
@@ -49,6 +52,18 @@ def held() -> Iterator[None]:
 
 
 @contextmanager
+def told(tell: Callable[[], None]) -> Iterator[None]:
+    """As `held`, and `tell` is called when a signal comes: for an event loop, which swallows what a handler raises."""
+    global _tell
+    with held():
+        _tell = tell
+        try:
+            yield
+        finally:
+            _tell = None
+
+
+@contextmanager
 def delivered() -> Iterator[None]:
     """Within `held`: here a signal interrupts at once, one that came before too."""
     global _holding
@@ -60,10 +75,24 @@ def delivered() -> Iterator[None]:
         _holding = True
 
 
+def is_pending() -> bool:
+    """Whether a signal came that has not ended the process yet."""
+    return _pending is not None
+
+
 def raise_pending() -> None:
     """Raise Interrupted for a signal that came while signals were held."""
+    global _raised
     if _pending is not None and not _holding:
+        _raised = True
         raise Interrupted(_pending)
+
+
+def let_go() -> None:
+    """The work is done: from now on a signal ends the process where it stands, without a traceback."""
+    for signum in _SIGNALS:
+        if signal.getsignal(signum) is _arrive:
+            signal.signal(signum, signal.SIG_DFL)
 
 
 def die(signum: int) -> NoReturn:

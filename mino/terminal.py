@@ -10,7 +10,7 @@ import select
 from collections.abc import Iterable
 from contextlib import suppress
 
-from mino.errors import ReaderGone, StorageFailed
+from mino.errors import MinoError, ReaderGone, StorageFailed
 
 STDOUT = 1
 STDERR = 2
@@ -24,6 +24,7 @@ _HIDDEN = [
 ]
 _VISIBLE = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _HIDDEN}
 _ESCAPED = {code: f"\\u{code:04x}" for code in _HIDDEN}  # JSON's own form (RFC 8259 section 7)
+_TOLD = {**_VISIBLE, 0x0A: "\\x0a"}  # a file name may hold a newline, and every line on stderr has its prefix
 _ONE_LINE = {**_VISIBLE, 0x09: " ", 0x0A: " ", 0x2028: " ", 0x2029: " "}
 
 
@@ -73,29 +74,56 @@ def show_json(value: object) -> None:
     show(write_json(value))
 
 
+_waiting = 0  # the columns of what `show_waiting` wrote, while it stands there
+
+
+def show_waiting(text: str) -> None:
+    """Show ASCII `text` on the current line until anything else is written; only a terminal gets it."""
+    global _waiting
+    if is_terminal(STDOUT):
+        _waiting = len(text)  # before it is shown: a signal that comes right after would leave it there
+        _send(STDOUT, text.encode())
+
+
+def clear_waiting() -> None:
+    """Take away what `show_waiting` wrote. Blanks, not an escape sequence: every terminal knows them."""
+    global _waiting
+    if _waiting:
+        _send(STDOUT, b"\r" + b" " * _waiting + b"\r")
+        _waiting = 0
+
+
 class AnswerStream:
     """stdout while one answer arrives: a pipe that breaks ends it, a disk that is full does not.
 
-    `failure` is set where stdout cannot be written: the turn is still finished and saved (spec section 7, step 6).
+    `label` stands before its first piece. `failure` is set where stdout cannot be written: the turn is still finished
+    and saved (spec section 7, step 6).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "") -> None:
         self.failure: StorageFailed | None = None
+        self._label = label
         self._last = "\n"
 
     def show(self, text: str) -> None:
         """Show the next piece of the answer. Raises ReaderGone."""
         if text and not self.failure:
+            text, self._label = self._label + text, ""
+            self._last = text[-1]  # before it is shown: a signal that comes right after would leave the line open
             try:
                 show(text)
             except StorageFailed as failure:
                 self.failure = failure
-            self._last = text[-1]
 
     def end(self) -> None:
-        """Add the newline that the answer, or the part of it that came, does not have itself."""
-        if self._last != "\n":
-            self.show("\n")
+        """Add the newline that the answer, or the part of it that came, does not have itself.
+
+        A reader that is gone does not get it, and does not hide what ended the answer: a disk that is full, say.
+        """
+        with suppress(ReaderGone):
+            clear_waiting()
+            if self._last != "\n":
+                self.show("\n")
 
 
 def notice(sentence: str) -> None:
@@ -108,12 +136,25 @@ def hint(command: str) -> None:
     _tell("hint: ", command)
 
 
+def tell(failure: MinoError) -> None:
+    """The message of `failure`, and its hint if it has one."""
+    notice(failure.message)
+    if failure.hint:
+        hint(failure.hint)
+
+
 def _tell(prefix: str, text: str) -> None:
     with suppress(ReaderGone, StorageFailed):  # there is nowhere left to say it
-        _write(STDERR, (prefix + visible(text) + "\n").encode("utf-8", "replace"))
+        _write(STDERR, (prefix + text.translate(_TOLD) + "\n").encode("utf-8", "replace"))
 
 
 def _write(fd: int, data: bytes) -> None:
+    if _waiting and (fd == STDOUT or is_terminal(fd)):
+        clear_waiting()
+    _send(fd, data)
+
+
+def _send(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         try:

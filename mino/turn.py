@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mino import signals
 from mino.conversation import Conversation
-from mino.errors import Interrupted, ReaderGone, StorageFailed
+from mino.errors import AnswerIncomplete, Interrupted, ReaderGone, StorageFailed
 from mino.journal.record import EndStatus, new_id
 from mino.responses.answer import Answer
 from mino.responses.client import Client
@@ -38,10 +38,16 @@ def run(conversation: Conversation | None, client: Client, request: Request, sho
             _end(conversation, turn_id, "failed")
             raise
         if answer.status == "completed":
-            _complete(conversation, turn_id, request.question, answer)
+            _complete(conversation, turn_id, request.question, answer, "was shown and " if show else "")
         else:
             _end(conversation, turn_id, "failed")
     return turn_id, answer
+
+
+def refuse_incomplete(answer: Answer) -> None:
+    """Raise AnswerIncomplete where the service cut `answer` short: what came was shown, and its turn has failed."""
+    if answer.status == "incomplete":
+        raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'it gave no reason'}")
 
 
 def _begin(conversation: Conversation, turn_id: str, question: str) -> None:
@@ -51,15 +57,13 @@ def _begin(conversation: Conversation, turn_id: str, question: str) -> None:
         raise StorageFailed(f"{failure.message}: the question was not sent", failure.hint) from None
 
 
-def _complete(conversation: Conversation | None, turn_id: str, question: str, answer: Answer) -> None:
+def _complete(conversation: Conversation | None, turn_id: str, question: str, answer: Answer, known: str) -> None:
     if not conversation:
         return
     try:
         conversation.complete(turn_id, question, answer.text, answer.output)
     except StorageFailed as failure:
-        raise StorageFailed(
-            f"{failure.message}: the answer was shown and may not be saved", "mino history verify"
-        ) from None
+        raise StorageFailed(f"{failure.message}: the answer {known}may not be saved", "mino history verify") from None
 
 
 def _end(conversation: Conversation | None, turn_id: str, status: EndStatus) -> None:

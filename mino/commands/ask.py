@@ -1,19 +1,20 @@
 """`mino ask`: one question, one answer, one exit status."""
 
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+import select
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 from mino import terminal, turn
-from mino.conversation import open_conversation, read_session
-from mino.errors import AnswerIncomplete, InvalidData, StorageFailed, UsageMistake
-from mino.home import Home, read_soul
+from mino.conversation import open_conversation, read_session, tell_size
+from mino.errors import StorageFailed, UsageMistake
+from mino.home import Home, find_session
 from mino.journal.recovery import refuse_invalid
+from mino.model import first_step, name_model, open_model, read_instructions
+from mino.prompt import STDIN, to_text
 from mino.responses.answer import Answer
-from mino.responses.client import Client, Server
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, ContextTurn, Request
-from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings, find_key
+from mino.responses.request import ContextTurn, Request
+from mino.settings import Settings
 
 
 def ask(
@@ -31,24 +32,23 @@ def ask(
     """
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
-    with open_server(settings, environ) as (server, model):
+    with open_model(settings, environ) as model:
         opened = open_conversation(home, settings.wait, settings.context) if home and history else nullcontext(None)
         with opened as conversation:
             context = list(conversation.context) if conversation else []
-            request = Request(model, instructions, context, question)
-            step = MESSAGES_ONLY if settings.replay == "text" else AS_RECEIVED
-            client = Client(server, step=step, watch=terminal.STDOUT)
+            request = Request(model.name, instructions, context, question)
             stream = terminal.AnswerStream()
             try:
-                turn_id, answer = turn.run(conversation, client, request, None if as_json else stream.show)
+                turn_id, answer = turn.run(conversation, model.client, request, None if as_json else stream.show)
             finally:
                 stream.end()
         if as_json:
             stream.show(write_answer(turn_id if history else None, answer))
     if stream.failure:
         raise StorageFailed(stream.failure.message, f"mino history show --turn {turn_id}" if history else "")
-    if answer.status == "incomplete":
-        raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'it gave no reason'}")
+    turn.refuse_incomplete(answer)
+    if conversation and terminal.is_terminal(terminal.STDERR):
+        tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
 
 
 def dry_run(
@@ -61,36 +61,9 @@ def dry_run(
     if home and history:
         context, report = read_session(home, settings.context, completed=True)
         if report:
-            refuse_invalid("the session", report)
-    model = settings.model or DEFAULT_MODEL
-    if settings.local:
-        from mino.responses.local import model_name
-
-        model = model_name(environ.get("MINO_LOCAL_MODEL"))
-    step = MESSAGES_ONLY if settings.replay == "text" else AS_RECEIVED
-    terminal.show_json(Request(model, instructions, context, question).body(step))
-
-
-@contextmanager
-def open_server(settings: Settings, environ: Mapping[str, str]) -> Iterator[tuple[Server, str]]:
-    """The server to ask, and the model to ask it for: the embedded engine while this lasts, or one on the network."""
-    if settings.local:
-        from mino.responses import local
-
-        model_file = environ.get("MINO_LOCAL_MODEL") or None
-        with local.serve(model_file) as base_url:
-            yield Server(base_url, None, "", settings.timeout, settings.retries), local.model_name(model_file)
-    else:
-        key, source = find_key(settings, environ)
-        base_url = settings.base_url or DEFAULT_BASE_URL
-        yield Server(base_url, key, source, settings.timeout, settings.retries), settings.model or DEFAULT_MODEL
-
-
-def read_instructions(home: Home | None, settings: Settings) -> str | None:
-    """The instructions for the model: the file that was named, else SOUL.md. Raises Misconfigured."""
-    if settings.instructions:
-        return read_soul(settings.instructions, required=True)
-    return read_soul(home.soul) if home else None
+            refuse_invalid(find_session(home) or "", report)
+    request = Request(name_model(settings, environ), instructions, context, question)
+    terminal.show_json(request.body(first_step(settings)))
 
 
 def write_answer(turn_id: str | None, answer: Answer) -> str:
@@ -118,17 +91,11 @@ def read_prompt(words: Sequence[str]) -> str:
     spoken = b" ".join(os.fsencode(word) for word in words if word != "-")
     prompt = spoken
     if not words or "-" in words:
-        if not words and terminal.is_terminal(0):
+        if not words and terminal.is_terminal(STDIN):
             raise UsageMistake("no question was given", "mino ask 'QUESTION'")
         read = read_stdin()
         prompt = b"\n\n".join(filter(None, (spoken, read)))
-    try:
-        text = prompt.decode()
-    except UnicodeDecodeError as error:
-        found = f"{prompt[error.start]:#04x} at byte {error.start}"
-        raise InvalidData(f"the prompt is not UTF-8: {found}", "convert it: iconv -f ENCODING -t UTF-8") from None
-    if "\0" in text:
-        raise InvalidData(f"the prompt has a NUL at byte {prompt.index(0)}", "remove it: tr -d '\\0'")
+    text = to_text(prompt)
     if not text.strip():
         raise UsageMistake("the question is empty", "mino ask 'QUESTION'")
     return text
@@ -136,10 +103,16 @@ def read_prompt(words: Sequence[str]) -> str:
 
 def read_stdin() -> bytes:
     """All of standard input without its trailing newlines. Raises StorageFailed where it cannot be read."""
-    try:
-        data = sys.stdin.buffer.read() if sys.stdin else b""
-    except OSError as error:
-        raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
+    pieces = [b"-"]
+    while pieces[-1]:
+        try:
+            pieces.append(os.read(STDIN, 1 << 20))
+        except BlockingIOError:
+            # Another program made this pipe non-blocking; `sys.stdin` would take what is there for the whole of it.
+            select.select([STDIN], [], [])
+        except OSError as error:
+            raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
+    data = b"".join(pieces[1:])
     end = len(data)
     while data[end - 1 : end] == b"\n":  # an index, for a copy at each step would take quadratic time
         end -= 2 if data[end - 2 : end - 1] == b"\r" else 1

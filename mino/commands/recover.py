@@ -2,19 +2,18 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from mino import terminal
 from mino.commands.verify import home_of
-from mino.conversation import describe, open_for_reading
+from mino.conversation import describe, lock_home, open_for_reading
 from mino.errors import SessionInUse
 from mino.home import Home, find_session
 from mino.journal import recovery
 from mino.journal.file import Journal, chunks, open_regular
 from mino.journal.findings import Report
 from mino.journal.loader import Loading
-from mino.journal.lock import lock_exclusive
 from mino.journal.recovery import Recovery
 from mino.journal.salvage import Region, Salvage, rehearse, salvage
 
@@ -25,12 +24,11 @@ def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, 
     The exit status: 0, or 1 where a dry run found something to do. Raises InvalidData for an invalid file without
     `with_salvage`, SessionInUse, StorageFailed and the like; the file is then as it was.
     """
-    path = file or find_session(home)
+    path = find_session(home) if file is None else file
     if path is None:
         terminal.notice("there is no conversation yet")
         return 0
-    place = home_of(path)
-    with _open(place, path, dry_run) as (journal, report):
+    with _open(home_of(home, path), path, dry_run) as (journal, report):
         done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
         if dry_run and not with_salvage:
             recovery.refuse_invalid(path, report)
@@ -50,16 +48,12 @@ def _open(home: Home | None, path: str, dry_run: bool) -> Iterator[tuple[Journal
                 raise SessionInUse("the session is in use by another process", "try again when it has ended")
             yield _load(path, fd)
         return
-    lock = lock_exclusive(home.lock, 0) if home else None
-    try:
+    with lock_home(home, 0) if home else nullcontext():
         fd = open_regular(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND)
         try:
             yield _load(path, fd)
         finally:
             os.close(fd)
-    finally:
-        if lock:
-            lock.close()
 
 
 def _load(path: str, fd: int) -> tuple[Journal, Report]:

@@ -19,24 +19,25 @@ def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_js
 
     The exit status: 0, or 65 for an invalid file, of which only what stands before the damage is shown.
     """
-    turns, report = read_session(home, None if turn else last, completed=context)
-    if turn:
+    turns, report = read_session(home, last if turn is None else None, completed=context)
+    if turn is not None:
         turns = [pick(turns, turn)]
+    path = find_session(home) or ""
     if report is None:
         terminal.notice("there is no conversation yet")
     elif context:
-        refuse_invalid("the session", report)
+        refuse_invalid(path, report)
         from mino.responses.request import AS_RECEIVED, context_items
 
         terminal.show_json(context_items(turns, AS_RECEIVED))
-        return 0
+        return tell_state(path, report)
     in_use = bool(report and report.in_use)
     for number, each in enumerate(turns):
         if as_json:
             terminal.show_json(describe_turn(each, in_use=in_use))
         else:
             terminal.show(("\n" if number else "") + write_turn(each, in_use=in_use))
-    return tell_state(find_session(home) or "", report) if report else 0
+    return tell_state(path, report) if report else 0
 
 
 def tell_state(path: str, report: Report) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mino import terminal
 from mino.conversation import open_for_reading
-from mino.errors import MinoError
+from mino.errors import MinoError, StorageFailed
 from mino.home import SESSION_NAME, Home, find_session, wide
 from mino.journal.file import chunks, open_failure
 from mino.journal.findings import Finding, Report
@@ -42,8 +42,11 @@ def _named(home: Home, files: Sequence[str]) -> Iterator[str]:
 
 
 def read_names() -> Iterator[str]:
-    """The file names on standard input: separated by NUL where there is one, else by newlines."""
-    data = sys.stdin.buffer.read() if sys.stdin else b""
+    """The file names on standard input: separated by NUL where there is one, else by newlines. Raises StorageFailed."""
+    try:
+        data = sys.stdin.buffer.read() if sys.stdin else b""
+    except OSError as error:
+        raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
     separator = b"\0" if b"\0" in data else b"\n"
     return (os.fsdecode(name) for name in data.split(separator) if name)
 
@@ -66,11 +69,12 @@ def check(home: Home, path: str) -> Report:
 
     Raises NotThere, AccessRefused or StorageFailed.
     """
-    place_of = home_of(path)
+    place_of = home_of(home, path)
     if place_of:
         with open_for_reading(place_of, path) as (fd, in_use):
             report = _load(fd, path)
-        session = os.path.basename(os.path.dirname(os.path.abspath(path))) == "sessions"
+        folder, name = os.path.split(os.path.abspath(path))
+        session = folder == place_of.sessions and bool(SESSION_NAME.fullmatch(name))
         if in_use and session:
             report.tolerate_writer()
         for wide_path, mode, wanted in wide(place_of):
@@ -88,9 +92,11 @@ def check(home: Home, path: str) -> Report:
         os.close(fd)
 
 
-def home_of(path: str) -> Home | None:
-    """The home whose `sessions/` or `saved/` holds `path`, by the lock beside that folder; None where there is none."""
+def home_of(home: Home, path: str) -> Home | None:
+    """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
     folder = os.path.dirname(os.path.abspath(path))
+    if folder in (home.sessions, home.saved):
+        return home  # whether it was ever locked or not
     parent = os.path.dirname(folder)
     if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
         return Home(parent, is_default=False)

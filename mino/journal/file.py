@@ -16,7 +16,7 @@ from mino.errors import AccessRefused, CannotCreate, MinoError, NotThere, Storag
 from mino.journal.lock import sync
 from mino.journal.record import EndStatus, Item, Record, assistant_message, encode, turn_end, user_message
 
-CHUNK = 1 << 20
+CHUNK = 1 << 17  # the records of a larger one leave the processor's cache before they are checked
 TEMPORARY = ".mino-"  # how the name of every temporary file begins
 
 
@@ -31,6 +31,10 @@ class Journal:
         self._fd = fd
         self.size = size
         self.seq = seq
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
 
     def begin(self, turn_id: str, text: str) -> None:
         """Append the question. Only when this has returned may the request be sent."""
@@ -53,6 +57,11 @@ class Journal:
         except OSError as error:
             raise StorageFailed(f"cannot cut '{self.path}': {error.strerror}") from None
         self.size = size
+
+    def replace(self, data: Iterable[bytes]) -> None:
+        """Give the file the content `data` in one rename (see `replace`); this journal cannot append after it."""
+        self._check()
+        replace(self.path, data)
 
     def chunks(self) -> Iterator[bytes]:
         """The file's bytes from its beginning."""
@@ -86,7 +95,7 @@ class Journal:
 
 
 def chunks(fd: int, path: str) -> Iterator[bytes]:
-    """The bytes of the open file `fd`, at most 1 MiB at a time. Raises StorageFailed, naming `path`."""
+    """The bytes of the open file `fd`, at most 128 KiB at a time. Raises StorageFailed, naming `path`."""
     while True:
         try:
             chunk = os.read(fd, CHUNK)
@@ -130,14 +139,15 @@ def sync_directory(path: str) -> None:
 
     Not every system can; that is no error (spec section 7). Raises StorageFailed for a real failure.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        sync(fd)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            sync(fd)
+        finally:
+            os.close(fd)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
             raise StorageFailed(f"cannot sync the directory '{path}': {error.strerror}") from None
-    finally:
-        os.close(fd)
 
 
 def create(path: str, data: Iterable[bytes]) -> int:

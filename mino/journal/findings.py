@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from mino.journal.order import Turn
@@ -31,8 +31,7 @@ class BadLine(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One finding: where `line` counts from 1 (0: the file as a whole) and `byte` is its line's first byte, from 0."""
 
     code: str

@@ -27,65 +27,78 @@ class Loading:
         self._line = 0
         # The last line so far, if it is not JSON: only when no line follows is it a tail.
         self._doubtful: Finding | None = None
+        self._over = False  # the file is invalid, and nobody asked for the rest
 
     def __iter__(self) -> Iterator[Turn]:
         for lines, whole in scan.split(self._chunks):
-            yield from self._take(lines) if whole else self._tear(lines[0])
-            if self._is_over():
+            if whole:
+                yield from self._take(lines)
+            else:
+                self._tear(lines[0])
+            if self._over:
                 break
         report, order = self.report, self._order
-        if self._doubtful and not self._is_over():
-            self._find("tail-syntax", self._doubtful.line, self._doubtful.byte, self._doubtful.message)
+        if self._doubtful and not self._over:
+            self._find(self._doubtful._replace(code="tail-syntax"))
         report.next_seq = order.next_seq
         if order.turn:
             report.open_turn = order.turn
             report.turns["open"] += 1
-            if order.certain and not self._is_over():
+            if order.certain and not self._over:
                 message = f"turn {order.turn.turn_id} has no end"
-                self._find("open-turn", order.turn.first_line, order.turn.byte, message)
+                self._find(Finding("open-turn", order.turn.first_line, order.turn.byte, message))
             yield order.turn
 
     def _take(self, lines: list[bytes]) -> Iterator[Turn]:
         report, order = self.report, self._order
+        # Local, for this loop runs once for every record of a long history; written back when it ends.
+        number, end, bad = self._line, report.bytes, 0
         for line, record in zip(lines, scan.read(lines), strict=True):
-            self._line += 1
-            byte, report.bytes = report.bytes, report.bytes + len(line) + 1
             if self._doubtful:
-                self._find("bad-json", self._doubtful.line, self._doubtful.byte, self._doubtful.message)
-                self._doubtful = None
-                if self._is_over():
-                    return
+                self._settle_doubt()
+                if self._over:
+                    break
+            number += 1
+            byte, end = end, end + len(line) + 1
             if isinstance(record, BadLine):
-                order.skip_line()
-                if record.code == "bad-json":
-                    self._doubtful = Finding(record.code, self._line, byte, record.message)
-                    continue
-                self._find(record.code, self._line, byte, record.message)
+                bad += 1
+                self._refuse(record, Finding(record.code, number, byte, record.message))
             else:
-                turn = order.take(record, self._line, byte)
-                report.records += 1
-                report.end = report.bytes
+                turn = order.take(record, number, byte)
                 if order.flaw:
-                    self._find(order.flaw.code, self._line, byte, order.flaw.message)
-                elif turn:
+                    self._find(Finding(order.flaw.code, number, byte, order.flaw.message))
+                    order.flaw = None
+                if turn:
                     report.turns[turn.status] += 1
                     yield turn
-            if self._is_over():
-                return
+            if self._over:
+                break
+        report.records += number - self._line - bad
+        self._line, report.bytes = number, end
+        report.end = self._doubtful.byte if self._doubtful else end
 
-    def _tear(self, tail: bytes) -> Iterator[Turn]:
+    def _refuse(self, flaw: BadLine, finding: Finding) -> None:
+        if flaw.code == "bad-json":
+            self._doubtful = finding
+        else:
+            self._order.skip_line()
+            self._find(finding)
+
+    def _settle_doubt(self) -> None:
+        """Another line follows, so what is not JSON is no tail; it may have been any record."""
         if self._doubtful:
-            self._find("bad-json", self._doubtful.line, self._doubtful.byte, self._doubtful.message)
+            self._order.skip_line()
+            self._find(self._doubtful)
             self._doubtful = None
-        byte, self.report.bytes = self.report.bytes, self.report.bytes + len(tail)
-        if not self._is_over():
+
+    def _tear(self, tail: bytes) -> None:
+        self._settle_doubt()
+        report = self.report
+        report.end, report.bytes = report.bytes, report.bytes + len(tail)
+        if not self._over:
             message = f"found {len(tail)} bytes without a newline, expected a whole record"
-            self._find("torn-tail", self._line + 1, byte, message)
-        return iter(())
+            self._find(Finding("torn-tail", self._line + 1, report.end, message))
 
-    def _find(self, code: str, line: int, byte: int, message: str) -> None:
-        self.report.add(Finding(code, line, byte, message))
-
-    def _is_over(self) -> bool:
-        """Whether loading stops here: at the first finding of an invalid file."""
-        return not self._all and bool(self.report.findings) and self.report.findings[-1].code in INVALID
+    def _find(self, finding: Finding) -> None:
+        self.report.add(finding)
+        self._over = not self._all and finding.code in INVALID

@@ -39,6 +39,8 @@ def lock_shared(path: str) -> Lock | None:
         fd = _open(path, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):
         return Lock(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise StorageFailed(f"cannot open '{path}': {error.strerror}", f"ls -ld '{path}'") from None
     try:
         if _try(fd, fcntl.LOCK_SH, path):
             return Lock(fd)
@@ -58,12 +60,15 @@ def lock_exclusive(path: str, patience: float) -> Lock:
     while True:
         try:
             fd = _open(path, os.O_RDWR | os.O_CREAT)
-        except PermissionError as error:
-            raise AccessRefused(f"cannot open '{path}': {error.strerror}") from None
         except OSError as error:
-            raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
+            if not os.path.lexists(path):
+                raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
+            kind = AccessRefused if isinstance(error, PermissionError) else StorageFailed
+            raise kind(f"cannot open '{path}': {error.strerror}", f"ls -l '{path}'") from None
         if _try(fd, fcntl.LOCK_EX, path):
             if _names(path, fd):
+                if os.fstat(fd).st_mode & 0o600 != 0o600:
+                    os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
                 _sign(fd)
                 return Lock(fd)
             os.close(fd)  # somebody replaced the file between open and flock: this lock guards nothing
@@ -115,7 +120,7 @@ def _names(path: str, fd: int) -> bool:
 
 def _sign(fd: int) -> None:
     """Write who holds the lock. A full disk must not stop a lock that is already held."""
-    command = " ".join([os.path.basename(sys.argv[0] or "mino"), *sys.argv[1:2]])
+    command = " ".join(["mino", *sys.argv[1:2]])
     with suppress(OSError):
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()} {command}\n".encode("utf-8", "replace")[:_HOLDER_BYTES], 0)

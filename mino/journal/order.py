@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mino.journal.findings import BadLine
-from mino.journal.record import EndStatus, Item, Record
+from mino.journal.record import EndStatus, Item, Record, quote
+from mino.journal.seen import SeenIds
 
 TurnStatus = Literal["completed", "failed", "cancelled", "interrupted", "open"]
 
@@ -27,8 +28,9 @@ class Turn:
 class Order:
     """The rules that hold between records, fed one record at a time.
 
-    After each `take`, `flaw` is what was wrong with that record, or None. With `go_on`, checking goes on after a flaw
-    so that one damage makes one finding: see `expected` and `certain`. Without it a flawed record changes nothing.
+    `flaw` is what was wrong with the last record, or None; whoever reads it sets it back. With `go_on`, checking goes
+    on after a flaw so that one damage makes one finding: see `_several` and `certain`. Without it a flawed record
+    changes nothing.
     """
 
     def __init__(self, *, go_on: bool) -> None:
@@ -36,29 +38,38 @@ class Order:
         self.turn: Turn | None = None
         self.flaw: BadLine | None = None
         self.turns = 0
-        # The seqs that may come next; several after a bad line, which may have taken one or none.
-        self.expected: tuple[range, ...] = (range(1, 2),)
-        # False after an unreadable line: what it was is not known, so nothing is out of order until a turn
-        # begins or ends.
+        # The seq that must come next; None after a bad line, which may have taken one or none: then one of several.
+        self._next: int | None = 1
+        self._several: tuple[range, ...] = ()
+        # False after an unreadable line, and after a record in a wrong place: what it was is not known, so nothing is
+        # out of order until a turn begins or ends.
         self.certain = True
-        self._ids: set[bytes] = set()
+        self._ids = SeenIds()
 
     @property
     def next_seq(self) -> int:
         """The seq of the next record; exact while no line was bad."""
-        return self.expected[0].start
+        return self._expected()[0].start
+
+    def _expected(self) -> tuple[range, ...]:
+        return self._several if self._next is None else (range(self._next, self._next + 1),)
 
     def skip_line(self) -> None:
         """A bad line stands here: it may have been any record, and may have taken a seq."""
-        self.expected = tuple(range(seqs.start, seqs.stop + 1) for seqs in self.expected)
+        self._several = tuple(range(seqs.start, seqs.stop + 1) for seqs in self._expected())
+        self._next = None
         self.certain = False
 
     def take(self, record: Record, line: int, byte: int) -> Turn | None:
         """Take the next record, at `line` and `byte`; the turn that it ends, if it ends one."""
         before, ended = self.turn, None
-        self.flaw = self._take_seq(record["seq"])
-        if self.flaw and not self._go_on:
-            return None
+        seq = record["seq"]
+        if seq == self._next:
+            self._next = seq + 1
+        else:
+            self.flaw = self._take_other_seq(seq)
+            if self.flaw and not self._go_on:
+                return None
         if record["type"] == "user_message":
             self._begin(record["turn_id"], record["text"], line, byte)
         elif record["type"] == "assistant_message":
@@ -69,24 +80,22 @@ class Order:
             self.turn = before
         return ended
 
-    def _take_seq(self, seq: int) -> BadLine | None:
-        if any(seq in seqs for seqs in self.expected):
-            self.expected = (range(seq + 1, seq + 2),)
+    def _take_other_seq(self, seq: int) -> BadLine | None:
+        expected = self._expected()
+        if any(seq in seqs for seqs in expected):
+            self._next = seq + 1
             return None
-        first = self.expected[0]
-        wanted = " or ".join(str(seqs.start) for seqs in self.expected)
+        first = expected[0]
         # Either count may be the one that goes on: a record was lost, or this one number is wrong.
-        self.expected = (range(first.start + 1, first.stop + 1), range(seq + 1, seq + 2))
-        return BadLine("bad-seq", f"found seq {str(seq)[:40]}, expected {wanted}")
+        self._next, self._several = None, (range(first.start + 1, first.stop + 1), range(seq + 1, seq + 2))
+        return BadLine("bad-seq", f"found seq {quote(seq)}, expected {' or '.join(map(_quote_range, expected))}")
 
     def _begin(self, turn_id: str, text: str, line: int, byte: int) -> None:
-        if self.turn and self.certain:
+        certain, self.certain = self.certain, True
+        if self.turn and certain:
             self._find("bad-order", f"found a user_message, expected the end of turn {self.turn.turn_id} first")
-        self.certain = True
-        identifier = bytes.fromhex(turn_id)  # a third of the string's memory, for as many turns as the file has
-        if identifier in self._ids:
+        if not self._ids.add(turn_id):
             self._find("reused-turn-id", f"found the turn id {turn_id} again, expected a new one")
-        self._ids.add(identifier)
         self.turns += 1
         self.turn = Turn(self.turns, turn_id, text, line, line, byte)
 
@@ -95,9 +104,9 @@ class Order:
         if not self.certain:
             return
         if turn is None:
-            self._lose("found an assistant_message, expected a user_message first")
+            self._find("bad-order", "found an assistant_message, expected a user_message first")
         elif turn.turn_id != turn_id:
-            self._lose(f"found turn id {turn_id}, expected {turn.turn_id}: that turn has not ended")
+            self._find("bad-order", f"found turn id {turn_id}, expected {turn.turn_id}: that turn has not ended")
         elif turn.assistant is not None:
             self._find("bad-order", "found a second assistant_message, expected the end of the turn")
         else:
@@ -107,11 +116,14 @@ class Order:
         turn, certain = self.turn, self.certain
         self.turn, self.certain = None, True
         if not certain:
-            return None
+            if turn is None or turn.turn_id != turn_id:
+                return None
+            turn.status, turn.last_line = status, line
+            return turn
         if turn is None:
             self._find("bad-order", "found a turn_end, expected a user_message first")
         elif turn.turn_id != turn_id:
-            self._lose(f"found turn id {turn_id}, expected {turn.turn_id}: that turn has not ended")
+            self._find("bad-order", f"found turn id {turn_id}, expected {turn.turn_id}: that turn has not ended")
         elif status == "completed" and turn.assistant is None:
             self._find("bad-order", "found turn_end completed, expected an assistant_message first")
         elif status in ("failed", "cancelled") and turn.assistant is not None:
@@ -121,10 +133,11 @@ class Order:
             return turn
         return None
 
-    def _lose(self, message: str) -> None:
-        """A record that cannot belong here; whose it is stays open until a turn begins or ends."""
-        self._find("bad-order", message)
+    def _find(self, code: str, message: str) -> None:
+        """A record that cannot stand here; which turn it belongs to stays open until one begins or ends."""
+        self.flaw = self.flaw or BadLine(code, message)
         self.certain = False
 
-    def _find(self, code: str, message: str) -> None:
-        self.flaw = self.flaw or BadLine(code, message)
+
+def _quote_range(seqs: range) -> str:
+    return quote(seqs.start) if len(seqs) == 1 else f"{quote(seqs.start)} to {quote(seqs.stop - 1)}"

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Literal, TypedDict
 
@@ -159,26 +160,28 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
         where = f"byte {error.start} of the line"
         raise BadLine("bad-json", f"found {line[error.start]:#04x} at {where}, which is not UTF-8") from None
 
-    flaws: list[BadLine] = []
+    flaw: BadLine | None = None
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal flaw
         value = dict(pairs)
-        if len(value) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            flaws.append(BadLine("duplicate-key", f"found the key {quote(twice)} twice in one object"))
+        if len(value) < len(pairs) and not flaw:
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            flaw = BadLine("duplicate-key", f"found the key {quote(twice)} twice in one object")
         return value
 
     def integer(digits: str) -> int:
+        nonlocal flaw
         if len(digits.lstrip("-")) > MAX_DIGITS:
-            flaws.append(BadLine("bad-record", f"found an integer of more than {MAX_DIGITS} digits"))
+            flaw = flaw or BadLine("bad-record", f"found an integer of more than {MAX_DIGITS} digits")
             return 0
         return int(digits)
 
     def double(digits: str) -> float:
+        nonlocal flaw
         value = float(digits)
         if math.isinf(value):
-            flaws.append(BadLine("bad-record", f"found the number {digits[:40]}, which no finite double can hold"))
+            flaw = flaw or BadLine("bad-record", f"found the number {digits[:40]}, which no finite double can hold")
         return value
 
     def constant(name: str) -> None:
@@ -192,8 +195,8 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
         at = len(text[: error.pos].encode())
         raise BadLine("bad-json", f"not JSON at byte {at} of the line: {_reason(error)}") from None
     # Only now: a line with a flaw that is not even JSON is a broken line, and at the end of a file a tail.
-    if flaws:
-        raise flaws[0]
+    if flaw:
+        raise flaw
     if _SURROGATE_ESCAPE.search(line) and not _is_text(value):
         raise BadLine("bad-record", "found an escaped surrogate without its other half")
     return value

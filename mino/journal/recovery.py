@@ -6,15 +6,14 @@ any point leaves the original bytes in the file or in the copy.
 
 import os
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mino.errors import InvalidData
 from mino.journal.file import Journal, create
 from mino.journal.findings import NEWER, Finding, Report, State
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(NamedTuple):
     """What recovery did, or would do: `state` before it, `copy` the path of the recovery copy."""
 
     state: State

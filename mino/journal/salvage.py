@@ -8,9 +8,9 @@ from typing import Any
 
 from mino.errors import InvalidData
 from mino.journal import scan
-from mino.journal.file import Journal, replace
+from mino.journal.file import Journal
 from mino.journal.findings import NEWER, BadLine, Finding
-from mino.journal.record import EndStatus, Record, encode
+from mino.journal.record import EndStatus, Record, encode, whole_text
 from mino.journal.recovery import advice, copy_whole
 
 
@@ -43,7 +43,8 @@ class _Candidate:
             self.why_not = "it has two answers"
         elif record["type"] == "turn_end":
             self.why_not = self.why_not or _misfit(record["status"], answered)
-        self.records.append(record)
+        if not self.why_not:  # a turn that is not kept need not be held, however many records it has
+            self.records.append(record)
 
 
 def _misfit(status: EndStatus, answered: bool) -> str:
@@ -76,14 +77,14 @@ class Salvage:
             if isinstance(record, BadLine):
                 self._refuse_newer(record, last)
                 region = Region(last, last, record.message, find_question(line))
-                (turn.inside if turn else self.dropped).append(region)
+                _add(turn.inside if turn else self.dropped, region)
             elif record["type"] == "user_message":
                 if turn:
                     self._drop(turn, last - 1, "it has no end")
                 turn = _Candidate(last, [record])
             elif turn is None or record["turn_id"] != turn.turn_id:
-                region = Region(last, last, f"a {record['type']} without its question")
-                (turn.inside if turn else self.dropped).append(region)
+                region = Region(last, last, f"{record['type']} without its question")
+                _add(turn.inside if turn else self.dropped, region)
             else:
                 turn.add(record)
                 if record["type"] == "turn_end":
@@ -91,7 +92,6 @@ class Salvage:
                     turn = None
         if turn:
             self._drop(turn, last, "it has no end")
-        self.dropped = list(_merge(self.dropped))
 
     def _end(self, turn: _Candidate, last_line: int) -> Iterator[bytes]:
         if turn.turn_id in self._ids:
@@ -100,7 +100,8 @@ class Salvage:
             self._drop(turn, last_line, turn.why_not)
             return
         self._ids.add(turn.turn_id)
-        self.dropped += turn.inside
+        for region in turn.inside:
+            _add(self.dropped, region)
         self.kept += 1
         for record in turn.records:
             record["seq"] = self._seq
@@ -111,12 +112,15 @@ class Salvage:
         reasons = [f"turn {turn.turn_id}: {why}", *(region.why for region in turn.inside)]
         question = turn.records[0].get("text")
         self.dropped.append(Region(turn.first_line, last_line, "; ".join(reasons[:5]), str(question)))
+        # Other questions among its lines may be all that is left of turns that were swallowed by the damage.
+        self.dropped += [region for region in turn.inside if region.question is not None]
 
     def _refuse_newer(self, flaw: BadLine, line: int) -> None:
         if flaw.code in NEWER:
             finding = Finding(flaw.code, line, 0, flaw.message)
             raise InvalidData(
-                f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; it is not salvaged", advice("", finding)
+                f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; it is not salvaged",
+                advice(self._path, finding),
             )
 
 
@@ -128,7 +132,7 @@ def salvage(journal: Journal) -> tuple[str, Salvage]:
     rehearse(journal.path, journal.chunks())  # a record of a newer Mino is refused before a copy is made
     copy = copy_whole(journal)
     salvaged = Salvage(journal.path, journal.chunks())
-    replace(journal.path, salvaged)
+    journal.replace(salvaged)
     return copy, salvaged
 
 
@@ -149,21 +153,15 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLi
             yield number, line, record
 
 
-def _merge(regions: list[Region]) -> Iterator[Region]:
-    """Neighbours with no question of their own become one region: a block of rubbish is told once."""
-    previous: Region | None = None
-    for region in regions:
-        if previous and region.first_line == previous.last_line + 1 and region.question is None:
-            previous.last_line = region.last_line
-            continue
-        if previous:
-            yield previous
-        previous = region
-    if previous:
-        yield previous
+def _add(regions: list[Region], region: Region) -> None:
+    """Neighbours with no question of their own become one region: a block of rubbish is held, and told, once."""
+    if regions and region.question is None and region.first_line == regions[-1].last_line + 1:
+        regions[-1].last_line = region.last_line
+    else:
+        regions.append(region)
 
 
-_RECORD_START = re.compile(r'\{"v":')
+_RECORD_START = re.compile(r'\{\s*"(?:v|seq|type|turn_id|text)"\s*:')
 
 
 def find_question(line: bytes) -> str | None:
@@ -176,5 +174,5 @@ def find_question(line: bytes) -> str | None:
         except (ValueError, RecursionError):
             continue
         if value.get("type") == "user_message" and isinstance(value.get("text"), str):
-            return str(value["text"])
+            return whole_text(value["text"])
     return None

@@ -3,10 +3,11 @@
 What JSON Schema cannot say about a record (JSON Schema 2020-12 takes 1.0 for an integer) is checked here too.
 """
 
-import json
+import os
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import orjson
 
 from mino.journal.findings import BadLine
 from mino.journal.record import VERSION, Record, quote
@@ -14,6 +15,7 @@ from mino.journal.record import VERSION, Record, quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jsonschema import Draft202012Validator
     from jsonschema_rs import Validator
 
 TYPES = ("user_message", "assistant_message", "turn_end")
@@ -22,10 +24,11 @@ TYPES = ("user_message", "assistant_message", "turn_end")
 @cache
 def load(name: str) -> dict[str, Any]:
     """The published schema `name`, such as `record.v1`: beside the package in a checkout, inside it in a wheel."""
-    package = Path(__file__).parent.parent
+    package = os.path.dirname(os.path.dirname(__file__))
     file = f"schemas/{name}.schema.json"
-    path = next((place / file for place in (package, package.parent) if (place / file).exists()), package / file)
-    return cast("dict[str, Any]", json.loads(path.read_bytes()))
+    path = next(filter(os.path.exists, (os.path.join(place, file) for place in (package, os.path.dirname(package)))))
+    with open(path, "rb") as schema:
+        return cast("dict[str, Any]", orjson.loads(schema.read()))
 
 
 def _alternatives() -> dict[str, Any]:
@@ -42,32 +45,35 @@ def _batch_validator() -> "Validator":
 
 def are_valid(records: "Sequence[object]") -> bool:
     """Whether the schema accepts each of `records`, and every `v` and `seq` in them is an integer written as one."""
-    return _batch_validator().is_valid(records) and all(
-        type(record["v"]) is int and type(record["seq"]) is int  # type: ignore[index]  # an object, says the schema
-        for record in records
+    return _batch_validator().is_valid(records) and {int}.issuperset(
+        [type(record[field]) for record in records for field in ("v", "seq")]  # type: ignore[index]  # objects, it says
     )
 
 
 def check(value: object) -> Record:
     """`value` as a record. Raises BadLine where the schema refuses it, but leaves any integer `seq` to the order."""
-    if not are_valid([value]):
-        flaw = _explain(value)
-        if flaw:
-            raise flaw
+    if not are_valid([value]) and not _is_valid_but_for_seq(value):
+        raise _explain(value)
     return cast("Record", value)
 
 
-def _explain(value: object) -> BadLine | None:
+def _is_valid_but_for_seq(value: object) -> bool:
+    return isinstance(value, dict) and type(value.get("seq")) is int and are_valid([{**value, "seq": 1}])
+
+
+def _explain(value: object) -> BadLine:
     if not isinstance(value, dict):
         return BadLine("bad-record", f"found {quote(value)}, expected an object")
-    for field in ("v", "type"):
-        if field not in value:
-            return _missing(field)
-    version, kind = value["v"], value["type"]
+    if "v" not in value:
+        return _missing("v")
+    version = value["v"]
     if type(version) is not int:
         return _wrong("v", version, f"the integer {VERSION}")
-    if version != VERSION:
+    if version != VERSION:  # before any other rule: nothing is known about the records of another version
         return BadLine("unknown-version", f"found format version {quote(version)}, expected {VERSION}: {_NEWER}")
+    if "type" not in value:
+        return _missing("type")
+    kind = value["type"]
     if not isinstance(kind, str):
         return _wrong("type", kind, "a string")
     if kind not in TYPES:
@@ -83,12 +89,16 @@ def _explain(value: object) -> BadLine | None:
 _NEWER = "written by a newer Mino, or edited by hand"
 
 
-def _explain_fields(record: dict[str, Any], kind: str) -> BadLine | None:
+@cache
+def _explainer(kind: str) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator
 
-    validator = Draft202012Validator({**load("record.v1"), "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
-    flaws = [flaw for error in validator.iter_errors(record) for flaw in error.context or ()]
-    for flaw in sorted(flaws, key=lambda flaw: [str(part) for part in flaw.absolute_path]):
+    return Draft202012Validator({"$defs": load("record.v1")["$defs"], "$ref": f"#/$defs/{kind}"})
+
+
+def _explain_fields(record: dict[str, Any], kind: str) -> BadLine:
+    # The first flaw alone: an `output` of a million wrong items has as many.
+    for flaw in _explainer(kind).iter_errors(record):
         path = ".".join(str(part) for part in flaw.absolute_path)
         match flaw.validator:
             case "required":
@@ -108,7 +118,7 @@ def _explain_fields(record: dict[str, Any], kind: str) -> BadLine | None:
                 return _wrong(path, flaw.instance, "one of " + ", ".join(cast("list[str]", flaw.validator_value)))
             case _:
                 return _wrong(path, flaw.instance, f"what the schema says of {path}")
-    return None
+    return BadLine("bad-record", f"found what is no {kind} by the schema of records")
 
 
 def _missing(field: str) -> BadLine:

@@ -6,8 +6,8 @@ that repeats it adds nothing, one that goes on from it adds the rest, one that d
 shown text.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -23,8 +23,7 @@ from mino.terminal import one_line
 _HEARTBEATS = (b"ping", b"keep-alive", b"keepalive")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A finished answer; `reason` says why an incomplete one was cut, if the server said it."""
 
     status: Literal["completed", "incomplete"]
@@ -208,13 +207,18 @@ class AnswerFold:
         keys = list(self._items)
         if all(isinstance(key, int) for key in keys):
             keys.sort()
-        items = [self._items[key] for key in keys] or self._own_items()
+        streamed, own = [self._items[key] for key in keys], self._own_items()
+        items = own if _have_text(own) and not _have_text(streamed) else streamed or own
         return items or ([message_item([self._shown.text])] if self._shown.text else [])
 
     def _own_items(self) -> list[dict[str, Any]]:
+        """The items of the terminal event's response, each once."""
         output = self._response.get("output")
-        items = map(storable, output if isinstance(output, list) else [])
-        return [item for item in items if item is not None]
+        items: dict[Any, dict[str, Any]] = {}
+        for n, item in enumerate(map(storable, output if isinstance(output, list) else [])):
+            if item is not None:
+                items[item["id"] if isinstance(item.get("id"), str) else n] = item
+        return list(items.values())
 
     def _note(self, response: Any) -> None:
         if isinstance(response, dict):
@@ -233,7 +237,9 @@ class AnswerFold:
             return self._complain(read_complaint(self._response) if error else Complaint("no reason given"))
         self.over = True
         self._status = "incomplete" if "incomplete" in ends else "completed"
-        return self._shown.whole_answer([parts for item in self._own_items() if (parts := text_parts(item))])
+        # Where items with text came in the stream their text was shown, and the response's may hold it twice.
+        own = [] if _have_text(self._items.values()) else self._own_items()
+        return self._shown.whole_answer([parts for item in own if (parts := text_parts(item))])
 
     def _complain(self, complaint: Complaint) -> str:
         self.over = True
@@ -247,6 +253,10 @@ class AnswerFold:
         start = Complaint(data.decode("utf-8", "replace")).sentence(self._key)
         self._error = ServiceFailed(f"the service sent data that is no event of the Responses API: {start}")
         return ""
+
+
+def _have_text(items: Iterable[dict[str, Any]]) -> bool:
+    return any(text_parts(item) for item in items)
 
 
 def _no_text(answer: Answer) -> str:

@@ -6,8 +6,9 @@ from itertools import chain
 
 from mino.errors import ServiceFailed
 from mino.responses.answer import AnswerFold
-from mino.responses.exchange import Broke, Head
+from mino.responses.exchange import Head
 from mino.responses.failure import read_body
+from mino.responses.post import Broke
 from mino.responses.sse import Decoder
 from mino.terminal import one_line
 
@@ -16,7 +17,7 @@ _PADDING = b" \t\r\n\xef\xbb\xbf"
 _SHORTEST = len("data:1")  # of an event, so that waiting for as many bytes holds none back
 
 
-def fold_body(head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
+def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
     """Feed `fold`, and give the text that each piece adds; ends as soon as `fold` is over.
 
     Raises Broke as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web page.
@@ -33,7 +34,7 @@ def fold_body(head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | 
         said = read_body(start).sentence(key)
         kind = one_line(_content_type(head), 80) or "no content type"
         raise ServiceFailed(
-            f"this is no Responses server: it answered {head.status} with {kind}: {said}",
+            f"'{url}' is no Responses server: it answered {head.status} with {kind}: {said}",
             "check --base-url; many servers want /v1 at its end",
         )
     else:

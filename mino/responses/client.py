@@ -15,8 +15,9 @@ from mino import terminal
 from mino.errors import MinoError, Misconfigured, ServiceFailed
 from mino.responses.answer import Answer, AnswerFold
 from mino.responses.body import fold_body
-from mino.responses.exchange import Broke, Exchange, FellSilent, Head, is_loopback
-from mino.responses.failure import Complaint, hide, http_failure, read_body
+from mino.responses.exchange import Exchange, FellSilent, Head
+from mino.responses.failure import Complaint, hide, http_failure, key_hint, read_body
+from mino.responses.post import Broke, is_loopback
 from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items, encode
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
 from mino.responses.watch import Watch
@@ -99,18 +100,18 @@ class Client:
                 except FellSilent:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
-                    return self._read(head, exchange, show)
+                    return self._read(url, head, exchange, show)
                 if head.status not in (301, 302, 303, 307, 308):
                     raise self._refused(url, head, exchange, request.model)
                 url = self._redirected(url, head)
         raise ServiceFailed(f"'{self._url}' redirects more than {_REDIRECTS} times")
 
-    def _read(self, head: Head, exchange: Exchange, show: Show | None) -> Answer:
+    def _read(self, url: str, head: Head, exchange: Exchange, show: Show | None) -> Answer:
         fold = AnswerFold(self._key)
         shown = False
         broke = "the stream ended early"
         try:
-            for text in fold_body(head, exchange.pieces(), fold, self._key):
+            for text in fold_body(url, head, exchange.pieces(), fold, self._key):
                 if text and show:
                     shown = True
                     show(text)
@@ -227,10 +228,10 @@ def check_key(key: str | None, source: str) -> str | None:
     """`key` if a header can hold it (RFC 6750 allows no more). Raises Misconfigured, without the key in any message."""
     for character in key or "":
         if character in "\r\n":
-            raise Misconfigured(f"the key from {source} has more than one line", f"set {source} to the key alone")
+            raise Misconfigured(f"the key from {source} has more than one line", key_hint(source))
         if character > "\xff" or not character.isprintable() or character.isspace():
             kind = "white space" if character.isspace() else "a character that no key has"
-            raise Misconfigured(f"the key from {source} has {kind} in it", f"set {source} to the key alone")
+            raise Misconfigured(f"the key from {source} has {kind} in it", key_hint(source))
     return key or None
 
 

@@ -7,9 +7,8 @@ codes, Ollama's native routes send `{"error": "text"}`, FastAPI `{"detail": …}
 
 import json
 import re
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from mino.errors import AccessRefused, MinoError, ServiceFailed
 from mino.responses.sse import Decoder
@@ -34,8 +33,7 @@ _TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|conte
 _NO_INCLUDE = re.compile(r"\binclude\b|encrypted[ _]content.*not supported", re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(NamedTuple):
     """What a server said about a failure, uncut: it may hold anything, the key too; `sentence` makes it fit to show."""
 
     message: str = ""
@@ -84,14 +82,14 @@ def read_complaint(value: Any) -> Complaint:
     if not isinstance(value, dict):
         return Complaint(_text(value))
     inner = value.get("error")
-    source = inner if isinstance(inner, dict) else value
+    source = inner if isinstance(inner, dict) and inner else value
     message = _text(source.get("message")) or _text(source.get("error_message"))
     if not message and isinstance(inner, str):
         message = ": ".join(filter(None, (inner, _text(value.get("error_description")))))
     message = message or _detail(value.get("detail")) or _text(value.get("message"))
     code = _text(source.get("code"))
     kind = _text(source.get("type")) or _text(value.get("error_type"))
-    return Complaint(message or ("" if code else json.dumps(source)), code, kind, _text(source.get("param")))
+    return Complaint(message or ("" if code else _dump(source)), code, kind, _text(source.get("param")))
 
 
 def read_body(body: bytes) -> Complaint:
@@ -116,7 +114,7 @@ def http_failure(
     if status in (401, 403) and key:
         return AccessRefused(
             f"the service refused the key from {key_source} ({status}): {said}",
-            f"set {key_source} to a key of this service",
+            key_hint(key_source),
         )
     if status in (401, 403):
         return AccessRefused(
@@ -125,6 +123,11 @@ def http_failure(
     if status == 404:
         return ServiceFailed(f"'{url}' answered 404: {said}", _where_else(url, model))
     return ServiceFailed(f"the service answered {status}: {said}")
+
+
+def key_hint(source: str) -> str:
+    """Where to put another key: an environment variable is written in capitals, a setting is not."""
+    return f"export {source}=…" if source.isupper() else f"check {source} in config.toml"
 
 
 def too_long(said: str) -> ServiceFailed:
@@ -167,7 +170,14 @@ def _text(value: Any) -> str:
     """A text, or a number such as llama.cpp's integer codes; null and false are nothing, the rest as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None or value is False else json.dumps(value)
+    return "" if value is None or value is False else _dump(value)
+
+
+def _dump(value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        return "an error that is nested too deeply to show"
 
 
 def _without_tags(text: str) -> str:

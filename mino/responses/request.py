@@ -9,8 +9,7 @@ What is stored never changes.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -38,8 +37,7 @@ class ContextTurn(Protocol):
     def output(self) -> list[dict[str, Any]] | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One question with its context; `body` says it in the form that a step of the ladder asks for."""
 
     model: str

@@ -1,0 +1,128 @@
+"""The `/` commands of `mino chat`; what they do is in `mino.sessions`, and they say it with the words of `session`."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from mino import sessions
+from mino.commands.session import say_replaced, say_saved, say_undone, write_entries
+from mino.commands.show import write_turn
+from mino.conversation import Conversation
+from mino.errors import MinoError, NotThere, UsageMistake
+from mino.home import Home
+from mino.journal import saved
+from mino.journal.loader import Loading
+from mino.listing import list_sessions
+
+EXIT = "/exit"
+HISTORY_TURNS = 10
+
+Run = Callable[[Home, Conversation, str], Iterable[str]]
+"""Does a command with what stands after its name, and gives the lines to show."""
+
+
+class Command(NamedTuple):
+    """A `/` command; `argument` is `NAME`, which it needs, `[N]`, which it may have, or empty."""
+
+    argument: str
+    purpose: str
+    run: Run
+
+
+def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
+    """Do the `/` command in `line`; the lines to show. Raises UsageMistake, NotThere, and what `mino.sessions` raises.
+
+    The conversation may be another one afterwards. What has failed has changed nothing.
+    """
+    name, _, argument = re.split(r"(\s+|$)", line.strip(), maxsplit=1)
+    command = COMMANDS.get(name)
+    if command is None or "\n" in line.strip():
+        raise UsageMistake(
+            f"there is no command '{name}', and nothing was sent"
+            if command is None
+            else f"{name} takes one line, and nothing was sent",
+            "/help lists the commands; a question that begins with / is written with //",
+        )
+    if bool(argument) != bool(command.argument) and command.argument != "[N]":
+        raise UsageMistake(f"{name} takes " + ("a name" if command.argument else "no argument"), usage(name))
+    try:
+        return command.run(home, conversation, argument)
+    except (NotThere, UsageMistake) as failure:
+        raise type(failure)(failure.message, _HINTS.get(failure.hint, failure.hint)) from None
+
+
+_HINTS = {"mino session list": "/sessions", "mino session --help": "/help"}  # a shell's words in those of chat
+
+
+def usage(name: str) -> str:
+    """The command `name` with its argument."""
+    return f"{name} {COMMANDS[name].argument}".rstrip()
+
+
+def complete(home: Home, typed: str) -> tuple[str, list[str]]:
+    """The last word of `typed`, and what it may become: the name of a command, or of a saved session after one."""
+    name, blank, argument = typed.partition(" ")
+    if not blank:
+        words = [each + " " * bool(command.argument) for each, command in COMMANDS.items()]
+        return name, [word for word in words if name and word.startswith(name)]
+    if name not in COMMANDS or COMMANDS[name].argument != "NAME":
+        return argument, []
+    try:
+        names = saved.names(home.saved)
+    except MinoError:  # Tab is no place for a message
+        names = []
+    return argument, [each for each in names if each.startswith(argument)]
+
+
+def _save(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
+    return say_saved(sessions.save(home, conversation, name), conversation.turns)
+
+
+def _load(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
+    return say_replaced(sessions.load(home, conversation, name))
+
+
+def _sessions(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
+    return write_entries(list_sessions(home))
+
+
+def _history(home: Home, conversation: Conversation, count: str) -> Iterable[str]:
+    if count and not (count.isascii() and count.isdecimal()):
+        raise UsageMistake(f"'{count}' is no number of turns", usage("/history"))
+    # The slice, for a number of a thousand digits is more than deque takes.
+    turns = deque(Loading(conversation.journal.chunks()), int(count[:9]) if count else HISTORY_TURNS)
+    if not turns:
+        return ["there are no turns yet"]
+    return "\n".join(write_turn(turn, in_use=False) for turn in turns).removesuffix("\n").split("\n")
+
+
+def _clear(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
+    return say_replaced(sessions.start_new(home, conversation))
+
+
+def _undo(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
+    return say_undone(sessions.undo(home, conversation))
+
+
+def _help(home: Home, conversation: Conversation, argument: str) -> Iterator[str]:
+    for name, command in COMMANDS.items():
+        yield f"{usage(name):<13} {command.purpose}"
+    yield f"{'//...':<13} send a question that begins with /"
+    yield "Enter sends, Alt+Enter begins a new line; what is pasted is one question."
+
+
+def _exit(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
+    return ()  # `chat` leaves before it comes here
+
+
+COMMANDS: dict[str, Command] = {
+    "/save": Command("NAME", "save the conversation as NAME, a checkpoint to come back to", _save),
+    "/load": Command("NAME", "go back to the saved session NAME; what it replaces is saved first", _load),
+    "/sessions": Command("", "list this conversation and the saved ones", _sessions),
+    "/history": Command("[N]", f"show the last N turns ({HISTORY_TURNS})", _history),
+    "/clear": Command("", "start an empty conversation; this one is saved first", _clear),
+    "/undo": Command("", "take the last turn out; the conversation with it is saved first", _undo),
+    "/help": Command("", "show this", _help),
+    EXIT: Command("", "leave; so do Ctrl+D and Ctrl+C", _exit),
+}

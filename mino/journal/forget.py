@@ -1,0 +1,126 @@
+"""Removing turns from a file for good (spec section 9, `history forget`); the one operation that keeps no copy.
+
+In a file that is whole this takes a turn's records out. In a damaged one a turn's text may stand in lines that can no
+longer be read, so there it takes every line from the turn's first record to the next readable record of another turn.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+
+import orjson
+
+from mino.journal import scan
+from mino.journal.file import chunks, open_regular, replace
+from mino.journal.findings import BadLine
+from mino.journal.loader import Loading
+from mino.journal.record import Record, encode
+
+
+@dataclass(slots=True)
+class Removal:
+    """Lines of a file that hold a turn, the first and the last, from 1."""
+
+    turn_id: str
+    first_line: int
+    last_line: int
+
+
+def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
+    """Remove the turns from the file at `path`, in one rename; where they stood. With `dry_run` only find them.
+
+    A file without damage in front of its end is numbered anew, as in a salvage; of another one the lines that stay are
+    kept byte for byte. Raises as `open_regular` and `replace` do; then the file is as it was.
+    """
+    fd = open_regular(path, os.O_RDONLY)
+    try:
+        removals = list(find(chunks(fd, path), turn_ids))
+        if removals and not dry_run:
+            os.lseek(fd, 0, os.SEEK_SET)
+            renumber = _is_whole(chunks(fd, path))
+            os.lseek(fd, 0, os.SEEK_SET)
+            replace(path, without(chunks(fd, path), removals, renumber=renumber))
+    finally:
+        os.close(fd)
+    return removals
+
+
+def _is_whole(chunks: Iterable[bytes]) -> bool:
+    loading = Loading(chunks)
+    for _ in loading:
+        pass
+    return loading.report.state != "invalid"
+
+
+def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
+    """Where the turns stand in a file, each from its first record to the last line that may be its own."""
+    wanted = {turn_id.encode(): turn_id for turn_id in turn_ids}
+    removal: Removal | None = None
+    # The first of the unreadable lines before this one: where a turn comes without its question, that is among them.
+    loose = 0
+    for number, line, record in _lines(chunks):
+        owner = _owner(line, record)
+        if owner is None and (removal is None or any(turn_id in line for turn_id in wanted)):
+            # A broken line that names a turn is of that turn.
+            owner = next((name for turn_id, name in wanted.items() if turn_id in line), None)
+            if owner is None:
+                loose = loose or number
+                continue
+        if owner is not None and (removal is None or owner != removal.turn_id):
+            if removal:
+                yield removal
+            removal = None
+            if owner in turn_ids:
+                first = loose if loose and b'"user_message"' not in line else number
+                removal = Removal(owner, first, number)
+        if removal:
+            removal.last_line = number
+        loose = 0
+    if removal:
+        yield removal
+
+
+def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: bool) -> Iterator[bytes]:
+    """The file without the lines of `removals`, which are in order; with `renumber` its records count from 1 again."""
+    rest = iter(removals)
+    removal = next(rest, None)
+    seq = 1
+    for number, line, record in _lines(chunks):
+        if removal and number > removal.last_line:
+            removal = next(rest, None)
+        if removal and number >= removal.first_line:
+            continue
+        if renumber and not isinstance(record, BadLine):
+            record["seq"] = seq
+            seq += 1
+            yield encode(record)
+        else:
+            yield line
+
+
+def ids_in(chunks: Iterable[bytes]) -> set[str]:
+    """The id of every turn that has a readable record in the file."""
+    owners = (_owner(line, record) for _, line, record in _lines(chunks))
+    return {owner for owner in owners if owner is not None}
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
+    """Each line of a file: its number, its bytes with the newline if it has one, and what it is."""
+    number = 0
+    for lines, whole in scan.split(chunks):
+        records = scan.read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
+        for line, record in zip(lines, records, strict=True):
+            number += 1
+            yield number, line + b"\n" if whole else line, record
+
+
+def _owner(line: bytes, record: Record | BadLine) -> str | None:
+    """The turn of a line; None where it cannot be read. What a newer Mino wrote is readable enough to be spared."""
+    if not isinstance(record, BadLine):
+        return record["turn_id"]
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        return None
+    owner = value.get("turn_id") if isinstance(value, dict) else None
+    return owner if isinstance(owner, str) else None

@@ -1,0 +1,197 @@
+"""Saved sessions: named copies of a journal, one file each in one directory (spec sections 2 and 9).
+
+Every file appears under its name in one rename, whole and synced, or not at all. The caller holds the home's lock.
+"""
+
+import itertools
+import os
+import re
+import stat
+import time
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from mino.errors import InvalidData, MinoError, NotThere, StorageFailed, UsageMistake
+from mino.journal.file import Journal, chunks, open_failure, open_regular, replace, sync_directory
+from mino.journal.loader import Loading
+from mino.journal.recovery import place
+
+SUFFIX = ".jsonl"
+MAX_NAME_BYTES = 200  # with what is added to it, a name stays below the 255 bytes of most file systems
+_OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
+# What `history recover FILE` leaves beside a saved session is a recovery copy of it, and no saved session.
+_RECOVERY_COPY = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
+
+
+class Saved(NamedTuple):
+    """A conversation that is saved as `name`.
+
+    Not `is_new`: a saved session of that name held these very records before, and nothing was written. `older` is the
+    name under which another copy that had this name is kept.
+    """
+
+    name: str
+    is_new: bool = True
+    older: str | None = None
+
+
+def name_flaw(name: str) -> str | None:
+    """Why `name` cannot be the name of a saved session, as the end of a sentence; None where it can."""
+    base = _OLDER.sub("", name)
+    if not name.strip():
+        return "it is empty"
+    if name[0] in ".-":
+        return f"it begins with `{name[0]}`"
+    if "/" in name:
+        return "it contains `/`"
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        return "it contains a control character, or bytes that are not UTF-8"
+    if len(base.encode()) > MAX_NAME_BYTES:
+        return f"it has {len(base.encode())} bytes, more than {MAX_NAME_BYTES}"
+    if _RECOVERY_COPY.fullmatch(name):
+        return "it is the name of a recovery copy"
+    return None
+
+
+def path_of(directory: str, name: str) -> str:
+    """The file of the saved session `name`. Raises UsageMistake where no session can be named so."""
+    flaw = name_flaw(name)
+    if flaw:
+        raise UsageMistake(f"'{name[:60]}' cannot be the name of a session: {flaw}", "mino session --help")
+    return os.path.join(directory, name + SUFFIX)
+
+
+def names(directory: str) -> list[str]:
+    """The names of the saved sessions in `directory`, sorted; none where it is missing."""
+    try:
+        files = os.listdir(directory)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise open_failure(directory, error) from None
+    found = [file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)]
+    return sorted(name for name in found if not name_flaw(name))
+
+
+@contextmanager
+def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
+    """The bytes of the saved session `name`, checked by the strict loader before the first of them is given.
+
+    Raises NotThere, InvalidData where the file is not clean (it is left as it is), and as `open_regular` does.
+    """
+    path = path_of(directory, name)
+    with _open(path, name) as fd:
+        loading = Loading(chunks(fd, path))
+        for _ in loading:
+            pass
+        report = loading.report
+        if report.state != "clean":
+            command = "recover" if report.state == "recoverable" else "verify"
+            finding = report.first_invalid or report.findings[0]
+            raise InvalidData(f"{place(path, finding)}; nothing was loaded", f"mino history {command} '{path}'")
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield chunks(fd, path)
+
+
+@contextmanager
+def _open(path: str, name: str) -> Iterator[int]:
+    try:
+        fd = open_regular(path, os.O_RDONLY)
+    except NotThere:
+        raise NotThere(f"there is no saved session '{name}'", "mino session list") from None
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def find_equal(directory: str, journal: Journal) -> str | None:
+    """The name of a saved session that holds the very records of `journal`; None if there is none."""
+    for name in names(directory):
+        path = path_of(directory, name)
+        # A file that cannot be read holds nothing: then one copy too many is made, not one too few.
+        with suppress(OSError, MinoError):
+            if os.path.getsize(path) == journal.size and begins_with(journal, path):
+                return name
+    return None
+
+
+def begins_with(journal: Journal, path: str) -> bool:
+    """Whether `journal` begins with all that is in the file at `path`. Raises as `open_regular` does."""
+    fd = open_regular(path, os.O_RDONLY)
+    try:
+        ours = journal.chunks()
+        return all(next(ours, b"").startswith(theirs) for theirs in chunks(fd, path))
+    finally:
+        os.close(fd)
+
+
+def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) -> Saved:
+    """Save `journal` as `name`. An older copy of that name with other content is kept under a name of its own.
+
+    Without `keep_beginning` it is not, where the journal goes on from it: then all its records are in the new copy.
+    Raises UsageMistake, CannotCreate, StorageFailed, AccessRefused; then the older copy is as it was.
+    """
+    path = path_of(directory, name)
+    older = None
+    if os.path.lexists(path):
+        goes_on = begins_with(journal, path)
+        if goes_on and os.path.getsize(path) == journal.size:
+            return Saved(name, is_new=False)
+        if keep_beginning or not goes_on:
+            older = _keep_older(directory, name, path)
+    replace(path, journal.chunks())
+    return Saved(name, older=older)
+
+
+def _keep_older(directory: str, name: str, path: str) -> str:
+    """Copy, not rename: after a crash between the two steps the name must still have its session."""
+    with _open(path, name) as fd:
+        older = older_name(directory, name, os.fstat(fd).st_mtime)
+        replace(path_of(directory, older), chunks(fd, path))
+    return older
+
+
+def older_name(directory: str, name: str, saved: float) -> str:
+    """A free name for a copy of `name` that was saved at `saved` (seconds since 1970)."""
+    return _free(directory, _OLDER.sub("", name) + ".~" + _utc(saved), "~")
+
+
+def automatic_name(directory: str) -> str:
+    """A free name for a conversation that has none."""
+    return _free(directory, "auto-" + _utc(time.time()), "")
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(seconds))
+
+
+def _free(directory: str, stem: str, end: str) -> str:
+    candidates = itertools.chain([stem + end], (f"{stem}-{count}{end}" for count in itertools.count(2)))
+    return next(name for name in candidates if not os.path.lexists(os.path.join(directory, name + SUFFIX)))
+
+
+def refuse_missing(directory: str, name: str) -> None:
+    """Raise NotThere where there is no saved session `name`, StorageFailed where its file is a link or no file."""
+    path = path_of(directory, name)
+    try:
+        mode = os.stat(path, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        raise NotThere(f"there is no saved session '{name}'", "mino session list") from None
+    except OSError as error:
+        raise open_failure(path, error) from None
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+        raise StorageFailed(f"'{path}' is {kind}", f"ls -ld '{path}'")
+
+
+def delete(directory: str, name: str) -> None:
+    """Delete the saved session `name`, which is there, and sync the directory. Raises StorageFailed."""
+    path = path_of(directory, name)
+    try:
+        os.unlink(path)
+    except OSError as error:
+        raise StorageFailed(f"cannot delete '{path}': {error.strerror}", f"ls -l '{path}'") from None
+    sync_directory(directory)

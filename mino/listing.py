@@ -1,0 +1,90 @@
+"""What `mino session list` and `/sessions` list: the live conversation and the saved ones, newest first."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from mino.errors import MinoError
+from mino.home import Home, find_session
+from mino.journal import saved
+from mino.journal.file import chunks, open_regular
+from mino.journal.loader import Loading
+from mino.journal.lock import lock_shared
+from mino.journal.record import id_time
+from mino.sessions import live_name
+
+TITLE_LENGTH = 40  # characters, not bytes
+
+
+class Entry(NamedTuple):
+    """One conversation: `title` is its first question on one line, `created` the time of its first turn if known.
+
+    `state` is what the loader says of the file (spec section 4), or `unreadable`; `path` is the file. `saved` is the
+    file's time.
+    """
+
+    name: str | None
+    live: bool
+    turns: int
+    title: str
+    created: datetime | None
+    saved: datetime
+    bytes: int
+    state: str
+    path: str
+
+
+def list_sessions(home: Home) -> list[Entry]:
+    """The live conversation, if there is one, and the saved ones under other names; newest first.
+
+    Writes nothing. Raises InvalidData where there is more than one session file; a saved session that is broken or
+    cannot be read is an entry too.
+    """
+    lock = lock_shared(home.lock)
+    try:
+        entries = list(_entries(home, in_use=lock is None))
+    finally:
+        if lock:
+            lock.close()
+    return sorted(entries, key=lambda entry: entry.saved, reverse=True)
+
+
+def _entries(home: Home, *, in_use: bool) -> Iterator[Entry]:
+    session, live = find_session(home), live_name(home)
+    if session:
+        yield from _read(session, live, live=True, in_use=in_use)
+    for name in saved.names(home.saved):
+        if not (session and name == live):
+            yield from _read(saved.path_of(home.saved, name), name, live=False, in_use=False)
+
+
+def _read(path: str, name: str | None, *, live: bool, in_use: bool) -> Iterator[Entry]:
+    try:
+        facts = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return  # deleted since the directory was read
+    time = datetime.fromtimestamp(facts.st_mtime, UTC)
+    try:
+        fd = open_regular(path, os.O_RDONLY)
+        try:
+            loading = Loading(chunks(fd, path))
+            first = next(iter_turns := iter(loading), None)
+            for _ in iter_turns:
+                pass
+        finally:
+            os.close(fd)
+    except MinoError:
+        yield Entry(name, live, 0, "", None, time, facts.st_size, "unreadable", path)
+        return
+    report = loading.report
+    if in_use:
+        report.tolerate_writer()
+    title, created = (make_title(first.user), id_time(first.turn_id)) if first else ("", None)
+    yield Entry(name, live, report.turns.total(), title, created, time, facts.st_size, report.state, path)
+
+
+def make_title(question: str) -> str:
+    """`question` as a title: on one line, its first 40 characters, then `…` if there are more."""
+    line = " ".join(question[:10_000].split())
+    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH] + "…"

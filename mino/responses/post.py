@@ -1,0 +1,150 @@
+"""The POST itself: where it goes, through which proxy, what its failures mean. The only module that knows requests."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mino import __version__
+from mino.errors import MinoError, Misconfigured, ServiceFailed
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+
+class Broke(Exception):
+    """The connection could not be made, or broke; the message says why. It may work the next time."""
+
+
+@contextmanager
+def post(
+    url: str, body: bytes, key: str | None, connect_seconds: float, connected: Callable[[socket.socket], None]
+) -> Iterator["Response"]:
+    """POST `body` and give the answer, its body unread; the connection closes at the end of the block.
+
+    `connected` gets the socket before anything is sent, and may raise to stop that. There is no read time-out: who
+    shuts the socket down ends any read. What this and the reading raise is for `explain`.
+    """
+    import requests
+    from requests.adapters import HTTPAdapter
+
+    class Adapter(HTTPAdapter):
+        def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+            pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+            pool.ConnectionCls = _telling(pool.ConnectionCls, connected)
+            return pool
+
+    headers = {
+        "User-Agent": f"mino/{__version__}",
+        "Accept": "text/event-stream, application/json",
+        "Accept-Encoding": "identity",  # a proxy that compresses holds words back until it has enough of them
+        "Content-Type": "application/json",
+    }
+
+    def authorize(request: "PreparedRequest") -> "PreparedRequest":
+        if key:
+            request.headers["Authorization"] = f"Bearer {key}"
+        return request
+
+    # The key goes in here: requests lets ~/.netrc replace a header, but not an `auth`. And no session, which would read
+    # the body of a redirect to follow it.
+    request = requests.Request("POST", url, data=body, headers=headers, auth=authorize).prepare()
+    adapter = Adapter()
+    try:
+        timeout = (connect_seconds, None)
+        with adapter.send(
+            request, stream=True, timeout=timeout, verify=_authorities(), proxies=_proxies(url)
+        ) as response:
+            yield response
+    finally:
+        adapter.close()
+
+
+def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
+    """The connection class `kind`, which tells of its socket: urllib3 forgets it as soon as the head is read."""
+
+    def connect(connection: Any) -> None:
+        kind.connect(connection)
+        connected(connection.sock)
+
+    return type(kind.__name__, (kind,), {"connect": connect})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host`, as written in a URL, is this machine: localhost, 127.0.0.0/8 or ::1."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") == "localhost"
+
+
+def _proxies(url: str) -> dict[str, str]:
+    """The proxies that the environment names for `url`; never one for loopback, whatever NO_PROXY says."""
+    from requests.utils import get_environ_proxies
+
+    if is_loopback(urlsplit(url).hostname or ""):
+        return {}
+    try:
+        return dict(get_environ_proxies(url))
+    except ValueError as error:
+        raise Misconfigured(f"the environment's proxy settings cannot be read: {error}") from None
+
+
+def _authorities() -> str | bool:
+    """The file of certificate authorities that the environment names, as for curl; True: the usual ones."""
+    for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        if path := os.environ.get(variable):
+            if not os.path.exists(path):
+                raise Misconfigured(f"{variable} names '{path}', and there is nothing", f"unset {variable}")
+            return path
+    return True
+
+
+def explain(error: Exception, url: str) -> Exception:
+    """What the main thread raises for `error`, which came from requests, urllib3, http.client, ssl or a socket."""
+    import ssl
+
+    import requests.exceptions as known
+    from urllib3.exceptions import DecodeError, LocationParseError
+
+    if isinstance(error, MinoError):
+        return error
+    chain = _chain(error)
+    if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
+        return ServiceFailed(
+            f"no secure connection to '{url}': {_reason(chain)}", "REQUESTS_CA_BUNDLE names your own CA"
+        )
+    if isinstance(error, known.ConnectTimeout):
+        return Broke(f"cannot connect to '{url}': it took too long")
+    if isinstance(error, known.ProxyError):
+        return Broke(f"cannot connect to '{url}' through the proxy: {_reason(chain)}")
+    if isinstance(error, known.ConnectionError):
+        return Broke(f"cannot connect to '{url}': {_reason(chain)}")
+    if isinstance(error, DecodeError):
+        return ServiceFailed(f"the answer of '{url}' cannot be decompressed")
+    if isinstance(error, known.RequestException | LocationParseError | UnicodeError):
+        # What the library says may repeat the URL of a proxy, password and all.
+        reason = f": {error}" if "@" not in str(error) else ""
+        return Misconfigured(f"no request can be made to '{url}'{reason}", "check --base-url and the proxy variables")
+    return Broke(_reason(chain))
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """`error` and what led to it, the first cause last."""
+    chain = [error]
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and inner not in chain:
+        chain.append(inner)
+    return chain
+
+
+def _reason(chain: list[BaseException]) -> str:
+    """The words of the operating system, where it has any; the libraries' own are for programmers."""
+    from requests.exceptions import RequestException
+
+    for link in reversed(chain):
+        if isinstance(link, OSError) and not isinstance(link, RequestException):
+            return link.strerror or str(link) or type(link).__name__
+    return "the connection was cut"

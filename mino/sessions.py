@@ -1,0 +1,173 @@
+"""The live conversation and the saved ones: save, load, open, start, undo; for `mino session` and for `mino chat`.
+
+Each function works on a conversation that is open and locked, changes the content of its session file in one rename,
+and leaves the conversation on the new content, with its context. What is replaced is saved first. A failure before
+the rename leaves everything as it was. `current`, the name of the live conversation, is cleared before the rename and
+written after it: a crash between loses the name, and never saves one conversation under the name of another.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from typing import Literal, NamedTuple
+
+from mino import signals
+from mino.conversation import Conversation
+from mino.errors import MinoError, NotThere, StorageFailed
+from mino.home import Home, make_directory
+from mino.journal import saved
+from mino.journal.file import open_regular, replace, sync_directory
+from mino.journal.loader import Loading
+from mino.journal.order import Turn
+from mino.journal.saved import Saved
+
+
+class Replaced(NamedTuple):
+    """What became of the live conversation.
+
+    `action`: `loaded` from the saved session `name`, `started` empty, or `unchanged` where `name` was open already.
+    `turns` it has now. `kept` says where what it replaced is saved; None where that was empty.
+    """
+
+    action: Literal["loaded", "started", "unchanged"]
+    name: str | None
+    turns: int
+    kept: Saved | None
+
+
+class Undone(NamedTuple):
+    """The turn that was taken out, how many are left, and where the conversation with it is saved."""
+
+    turn: Turn
+    turns: int
+    kept: Saved
+
+
+def save(home: Home, conversation: Conversation, name: str) -> Saved:
+    """Save the conversation as `name`, a checkpoint; an older copy of that name with other content is kept.
+
+    Raises UsageMistake for a bad name; AccessRefused, CannotCreate, StorageFailed; then nothing was changed.
+    """
+    saved.path_of(home.saved, name)
+    make_directory(home.saved)
+    return saved.store(home.saved, name, conversation.journal, keep_beginning=True)
+
+
+def load(home: Home, conversation: Conversation, name: str) -> Replaced:
+    """Replace the conversation by the saved session `name`.
+
+    Raises UsageMistake for a bad name, NotThere, InvalidData for a saved session that is not clean, and as `save`.
+    """
+    with saved.open_clean(home.saved, name) as data:
+        before = live_name(home)
+        kept = _keep(home, conversation, apart_from=name)
+        # Loaded again under the name it has, the conversation goes back to its checkpoint and keeps the name.
+        _replace(home, conversation, data, name if name == before else None)
+    return Replaced("loaded", name, conversation.turns, kept)
+
+
+def start_new(home: Home, conversation: Conversation) -> Replaced:
+    """Replace the conversation by an empty one without a name (`/clear`). Raises as `save`."""
+    kept = _keep(home, conversation)
+    _replace(home, conversation, (), None)
+    return Replaced("started", None, 0, kept)
+
+
+def open_named(home: Home, conversation: Conversation, name: str) -> Replaced:
+    """Get or create: go on with the saved session `name`, or start empty; the conversation has that name from now on.
+
+    It is saved back under it when another one takes its place. Raises as `load`, but not NotThere.
+    """
+    if live_name(home) == name:
+        return Replaced("unchanged", name, conversation.turns, None)
+    exists = os.path.lexists(saved.path_of(home.saved, name))
+    with saved.open_clean(home.saved, name) if exists else nullcontext(()) as data:
+        kept = _keep(home, conversation)
+        _replace(home, conversation, data, name)
+    return Replaced("loaded" if exists else "started", name, conversation.turns, kept)
+
+
+def undo(home: Home, conversation: Conversation) -> Undone:
+    """Take the last turn out, whatever its status; the conversation with it is saved first.
+
+    Raises NotThere where there is no turn, and as `save`.
+    """
+    last = deque(Loading(conversation.journal.chunks()), 1)
+    if not last:
+        raise NotThere("there is no turn to take out")
+    turn = last[0]
+    kept = _keep(home, conversation)
+    assert kept  # it has a turn
+    _replace(home, conversation, _first_bytes(conversation.journal.chunks(), turn.byte), live_name(home))
+    return Undone(turn, conversation.turns, kept)
+
+
+def _first_bytes(chunks: Iterable[bytes], count: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk[:count]
+        count -= len(chunk)
+        if count <= 0:
+            return
+
+
+def live_name(home: Home) -> str | None:
+    """The name under which the live conversation was opened; None if it has none, or if that is lost."""
+    try:
+        fd = open_regular(home.current, os.O_RDONLY)
+    except MinoError:
+        return None
+    try:
+        name = os.read(fd, 4096).decode().removesuffix("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    finally:
+        os.close(fd)
+    return None if saved.name_flaw(name) else name
+
+
+def set_live_name(home: Home, name: str | None) -> None:
+    """Remember the name of the live conversation, or that it has none. Raises CannotCreate, StorageFailed."""
+    if name is not None:
+        replace(home.current, [name.encode() + b"\n"])
+        return
+    try:
+        os.unlink(home.current)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageFailed(f"cannot remove '{home.current}': {error.strerror}", f"ls -l '{home.current}'") from None
+    sync_directory(home.path)
+
+
+def _keep(home: Home, conversation: Conversation, apart_from: str | None = None) -> Saved | None:
+    """Save what is about to be replaced, unless it is empty: under its name, or where none holds it under a new one.
+
+    The saved session `apart_from` is the one to be loaded: it must stay what it is, so what goes on from it is kept
+    as another copy of its name.
+    """
+    if not conversation.turns:
+        return None
+    make_directory(home.saved)
+    name = live_name(home)
+    if name is None or name == apart_from:
+        equal = saved.find_equal(home.saved, conversation.journal)
+        if equal is not None:
+            return Saved(equal, is_new=False)
+        name = saved.older_name(home.saved, name, time.time()) if name else saved.automatic_name(home.saved)
+    return saved.store(home.saved, name, conversation.journal, keep_beginning=False)
+
+
+def _replace(home: Home, conversation: Conversation, data: Iterable[bytes], name: str | None) -> None:
+    """Give the conversation the records in `data` and the name `name`."""
+    # A signal between the rename and the reading of what was renamed would leave a program that goes on (`chat`) with
+    # the turns of one conversation and the file of another.
+    with signals.held():
+        before = live_name(home)
+        if name != before:
+            set_live_name(home, None)
+        conversation.journal.replace(data)
+        conversation.take_up()
+        if name is not None and name != before:
+            set_live_name(home, name)

@@ -1,0 +1,108 @@
+"""Homes for tests of saved sessions: files written and read byte for byte."""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+from mino.journal.findings import State
+from mino.journal.loader import Loading
+from mino.journal.order import Turn
+from mino.journal.record import EndStatus, Record, assistant_message, encode, turn_end, user_message
+
+SESSION = "0" * 31 + "7.jsonl"
+
+
+def completed(*pairs: tuple[str, str]) -> bytes:
+    """A journal of completed turns, whose ids follow from their texts, so that every run has the same."""
+    records: list[Record] = []
+    for question, answer in pairs:
+        digits = hashlib.sha256(f"{question}\0{answer}".encode()).hexdigest()
+        turn_id, seq = f"0193a0b1c2d37{digits[:3]}8{digits[3:18]}", len(records) + 1
+        records.append(user_message(seq, turn_id, question))
+        records.append(assistant_message(seq + 1, turn_id, answer, None))
+        records.append(turn_end(seq + 2, turn_id, "completed"))
+    return b"".join(encode(record) for record in records)
+
+
+def ended(number: int, turn_id: str, question: str, status: EndStatus) -> bytes:
+    """The records of a turn without an answer, `number` being its first seq."""
+    return encode(user_message(number, turn_id, question)) + encode(turn_end(number + 1, turn_id, status))
+
+
+def numbered(*journals: bytes) -> bytes:
+    """The records of `journals` after one another, numbered on."""
+    records: list[Any] = [json.loads(line) for line in b"".join(journals).split(b"\n")[:-1]]
+    return b"".join(encode(cast("Record", {**record, "seq": seq})) for seq, record in enumerate(records, 1))
+
+
+def make_home(place: Path, session: bytes | None, **saved: bytes) -> Path:
+    """A home at `place` with a session of that content (None: no conversation yet) and saved sessions by name."""
+    (place / "sessions").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    if session is not None:
+        write(place / "sessions" / SESSION, session)
+    for name, content in saved.items():
+        save(place, name, content)
+    return place
+
+
+def save(home: Path, name: str, content: bytes) -> Path:
+    """Put a saved session there."""
+    (home / "saved").mkdir(mode=0o700, exist_ok=True)
+    return write(home / "saved" / f"{name}.jsonl", content)
+
+
+def write(path: Path, content: bytes) -> Path:
+    """Write a private file."""
+    path.write_bytes(content)
+    path.chmod(0o600)
+    return path
+
+
+def go_on(home: Path, content: bytes) -> None:
+    """Let the conversation go on, as `mino ask` would, by the turns of `content`."""
+    write(home / "sessions" / SESSION, numbered(session_of(home), content))
+
+
+def session_of(home: Path) -> bytes:
+    """The content of the one session file, which every home must have."""
+    (path,) = (each for each in (home / "sessions").iterdir() if re.fullmatch(r"[0-9a-f]{32}\.jsonl", each.name))
+    assert path.stat().st_mode & 0o777 == 0o600
+    return path.read_bytes()
+
+
+def saved_in(home: Path) -> dict[str, bytes]:
+    """The content of every file in `saved/`, by name without its ending."""
+    folder = home / "saved"
+    return {each.name.removesuffix(".jsonl"): each.read_bytes() for each in folder.iterdir()} if folder.is_dir() else {}
+
+
+def turns_of(content: bytes) -> list[Turn]:
+    """The turns of a journal, which must be clean."""
+    loading = Loading([content])
+    turns = list(loading)
+    assert loading.report.state == "clean", loading.report.findings
+    return turns
+
+
+def state_of(content: bytes) -> State:
+    """What the loader says of a journal."""
+    loading = Loading([content])
+    list(loading)
+    return loading.report.state
+
+
+def questions(content: bytes) -> list[str]:
+    """The questions of a clean journal."""
+    return [turn.user for turn in turns_of(content)]
+
+
+def obeys_modes() -> bool:
+    """Whether file modes hold for this process; for root they do not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o500)
+        return not os.access(folder, os.W_OK)

@@ -1,0 +1,115 @@
+"""A service that fails: the exit status, the sentence, and a turn that ended as failed and enters no request."""
+
+import json
+import os
+import signal
+import socket
+
+import pytest
+
+from tests.server import Reply, ScriptedServer, completed, delta, ended, error, events
+from tests.system.program import Program, sent_texts
+
+PAGE = Reply([b"<html><body>502 Bad Gateway</body></html>"], 200, {"content-type": "text/html"}, "length")
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "said"),
+    [
+        (error(400, "bad \x1b[31mrequest\nin two lines"), 69, "answered 400: bad \\x1b[31mrequest in two lines"),
+        (error(401, "no"), 77, "no key was sent (401)"),
+        (error(404, "no such model"), 69, "404: no such model"),
+        (error(429, "no credit", code="insufficient_quota"), 69, "429: no credit"),
+        (error(500, "broken 坏了", headers={"x-should-retry": "false"}), 69, "500: broken 坏了"),
+        (Reply(status=302, headers={"location": "http://127.0.0.1:1/"}, ending="length"), 69, "redirects (302)"),
+        (PAGE, 69, "no Responses server"),
+        (events({"type": "error", "message": "overloaded", "code": None}), 69, "overloaded"),
+        (events(ended("failed", error={"code": "server_error", "message": "it fell over"})), 69, "it fell over"),
+        (events(ended("completed", output=[])), 69, "empty answer"),
+        (events(ended("completed", status="cancelled")), 69, "failed"),
+        (events(b"data: {not json\n\n"), 69, "no event"),
+    ],
+)
+def test_a_failure_before_any_text(mino: Program, reply: Reply, status: int, said: str) -> None:
+    with ScriptedServer(reply, completed("ok")) as server:
+        failed = mino.run("ask", "q", server=server)
+        assert (failed.status, failed.out) == (status, "") and said in failed.err
+        assert mino.types() == ["user_message", "failed"]
+        assert mino.run("ask", "again", server=server).status == 0
+    assert sent_texts(server.requests[1].json) == ["again"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (events(delta("half 半"), ending="cut"), "broke off"),
+        (events(delta("half 半"), ending="reset"), "broke off"),
+        (events(delta("half 半")), "ended early"),
+        (events(delta("half 半"), {"type": "error", "error": {"message": "gone wrong"}}), "gone wrong"),
+        (events(delta("half 半"), ended("failed", error=None)), "failed"),
+        (events(delta("half 半"), 20.0), "no word"),
+    ],
+)
+def test_a_failure_after_some_text(mino: Program, reply: Reply, said: str) -> None:
+    with ScriptedServer(reply) as server:
+        failed = mino.run("ask", "--timeout", "0.5", "q", server=server)
+    assert (failed.status, failed.out) == (69, "half 半\n") and said in failed.err
+    assert mino.types() == ["user_message", "failed"]
+    assert len(server.requests) == 1  # nothing is asked again once something was shown
+
+
+def test_with_json_a_failure_leaves_stdout_empty(mino: Program) -> None:
+    with ScriptedServer(events(delta("half"), ending="cut"), error(400, "no"), always=completed("ok")) as server:
+        failed = mino.run("ask", "--json", "q", server=server)
+        assert (failed.status, failed.out) == (69, "")
+        # Nothing was shown before the stream broke, so it was tried again; the second failure ended it.
+        assert len(server.requests) == 2
+
+
+def test_no_server_is_there(mino: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    failed = mino.run("ask", "--retries", "1", "--base-url", f"http://127.0.0.1:{port}/v1", "q")
+    assert failed.status == 69 and "cannot connect" in failed.err and str(port) in failed.err
+    assert mino.types() == ["user_message", "failed"]
+
+
+def test_a_busy_server_is_asked_again(mino: Program) -> None:
+    busy = error(503, "busy", headers={"retry-after-ms": "1"})
+    with ScriptedServer(busy, busy, completed("at last")) as server:
+        answer = mino.run("ask", "q", server=server)
+    assert (answer.status, answer.out, answer.err) == (0, "at last\n", "")
+    assert len({json.dumps(request.json) for request in server.requests}) == 1
+    assert mino.types() == ["user_message", "assistant_message", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "mino --help"),
+        (["nonsense"], "mino --help"),
+        (["history"], "mino history --help"),
+        (["ask", "-m"], "--help"),
+    ],
+)
+def test_a_usage_mistake_is_two_lines(mino: Program, words: list[str], hint: str) -> None:
+    mistake = mino.run(*words)
+    assert (mistake.status, mistake.out) == (2, "") and len(mistake.err.splitlines()) == 2
+    assert mistake.err.splitlines()[1].endswith(hint)
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["ask", "--help"], ["history", "verify", "--help"]])
+def test_a_help_text_is_an_answer(mino: Program, words: list[str]) -> None:
+    helped = mino.run(*words)
+    assert (helped.status, helped.err) == (0, "") and helped.out
+    with open("/dev/full", "wb") as full:
+        lost = mino.run(*words, stdout=full)
+    assert lost.status == 74 and "No space left" in lost.err
+
+
+def test_a_help_text_for_a_reader_that_is_gone_dies_by_the_signal(mino: Program) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = mino.run("--help", stdout=writer)
+    os.close(writer)
+    assert (ended.status, ended.err) == (-signal.SIGPIPE, "")

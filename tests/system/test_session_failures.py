@@ -1,0 +1,180 @@
+"""What `mino session` refuses, and what fails: nothing is changed, and the message says what and where."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.homes import completed, make_home, obeys_modes, saved_in, session_of, write
+from tests.system.program import CASES, ROOT, Ended, Program, Word, limited
+
+OLD = completed(("你好，我是张三", "你好，张三 😀"), ("我叫什么名字？", "你叫张三。"))
+OTHER = completed(("Name a colour.", "Blue."))
+
+
+def mino(home: Path, *words: Word, prefix: Sequence[Word] = ()) -> Ended:
+    """Run `mino session` with these words."""
+    return Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("session", *words, prefix=prefix)
+
+
+@pytest.mark.parametrize("command", ["load", "open"])
+@pytest.mark.parametrize(
+    ("case", "advice"),
+    [("torn-40-bytes", "recover"), ("open-question", "recover"), ("bad", "verify"), ("newer-version", "verify")],
+)
+def test_a_saved_session_that_is_not_clean_is_refused_and_nothing_changes(
+    tmp_path: Path, command: str, case: str, advice: str
+) -> None:
+    broken = b"{]\n" + OTHER if case == "bad" else (CASES / f"{case}.jsonl").read_bytes()
+    home = make_home(tmp_path / "home", OLD, broken=broken)
+
+    done = mino(home, command, "broken")
+
+    assert done.status == 65
+    assert f"hint: mino history {advice} '{home}/saved/broken.jsonl'" in done.err
+    assert session_of(home) == OLD
+    assert saved_in(home) == {"broken": broken}
+    assert not (home / "current").exists()
+
+
+def test_a_broken_session_is_left_alone(tmp_path: Path) -> None:
+    broken = b"{]\n" + OLD
+    home = make_home(tmp_path / "home", broken, other=OTHER)
+    for words in (["load", "other"], ["new"], ["open", "other"], ["save", "x"]):
+        done = mino(home, *words)
+        assert done.status == 65
+        assert "recover --salvage" in done.err
+    assert session_of(home) == broken
+    assert saved_in(home) == {"other": OTHER}
+
+
+@pytest.mark.parametrize("words", [["load", "nope"], ["delete", "nope"], ["load", "没有"]])
+def test_a_name_that_is_not_there_is_an_ordinary_answer(tmp_path: Path, words: list[str]) -> None:
+    home = make_home(tmp_path / "home", OLD)
+    done = mino(home, *words)
+    assert done.status == 66
+    assert done.err == f"mino: there is no saved session '{words[1]}'\nhint: mino session list\n"
+    assert session_of(home) == OLD
+
+
+@pytest.mark.parametrize("name", ["", "../../x", b"\xff", "a\x1b[31m"])
+def test_a_bad_name_is_a_usage_mistake_and_makes_no_file(tmp_path: Path, name: str | bytes) -> None:
+    home = tmp_path / "home"
+    file = write(tmp_path / "file", b"[]")
+    for words in (["save"], ["load"], ["open"], ["delete"], ["import", "--from", "messages"]):
+        last = [str(file)] if words[0] == "import" else []
+        done = mino(home, *words, "--", name, *last)
+        assert (done.status, "cannot be the name of a session" in done.err) == (2, True)
+        assert "\x1b" not in done.err
+    assert not home.exists()
+
+
+def test_a_saved_session_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, other=OTHER)
+    outside = write(tmp_path / "outside.jsonl", OTHER)
+    (home / "saved" / "link.jsonl").symlink_to(outside)
+    for command in ("load", "save", "open", "delete"):
+        done = mino(home, command, "link")
+        assert (done.status, "symbolic link" in done.err) == (74, True)
+    assert outside.read_bytes() == OTHER
+    assert session_of(home) == OLD
+
+
+def test_a_directory_in_place_of_a_saved_session_is_refused(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD)
+    (home / "saved" / "x.jsonl").mkdir(parents=True)
+    for command in ("load", "save", "open", "delete"):
+        done = mino(home, command, "x")
+        assert (done.status, "not a regular file" in done.err) == (74, True)
+    assert session_of(home) == OLD
+
+
+def test_two_session_files_stop_everything(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, x=OTHER)
+    write(home / "sessions" / ("f" * 32 + ".jsonl"), OTHER)
+    file = write(tmp_path / "file", b'[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]')
+    commands = (["new"], ["save", "y"], ["load", "x"], ["open", "x"], ["list"], ["delete", "x"])
+    for words in (*commands, ["import", "y", str(file), "--from", "messages"]):
+        done = mino(home, *words)
+        assert (done.status, "more than one conversation" in done.err) == (65, True), words
+    assert saved_in(home) == {"x": OTHER}
+
+
+def test_a_session_that_is_in_use(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, x=OTHER)
+    file = write(tmp_path / "file", b"[]")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(home)], env={"PYTHONPATH": str(ROOT)}, stdin=-1, stdout=-1, text=True
+    )
+    assert holder.stdin
+    assert holder.stdout
+    try:
+        assert holder.stdout.readline() == "held\n"
+        commands = (["new"], ["save", "y"], ["load", "x"], ["open", "x"], ["delete", "x"])
+        for words in (*commands, ["import", "y", str(file), "--from", "messages"]):
+            done = mino(home, *words)
+            assert (done.status, f"process {holder.pid}" in done.err) == (75, True), words
+        assert "x  Name a colour." in mino(home, "list").out
+        waiting = time.monotonic()
+        assert mino(home, "new", "--wait", "0.3").status == 75
+        assert time.monotonic() - waiting >= 0.3
+    finally:
+        holder.communicate("", timeout=30)
+    assert session_of(home) == OLD
+    assert saved_in(home) == {"x": OTHER}
+    assert mino(home, "new").status == 0
+
+
+_HOLD = """
+import sys
+from mino.conversation import lock_home
+from mino.home import Home
+with lock_home(Home(sys.argv[1], False), 0):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("words", [["save", "x"], ["load", "big"], ["open", "big"], ["new"]])
+def test_a_full_disk_changes_nothing(tmp_path: Path, words: list[str]) -> None:
+    long = completed(("long " * 4000, "answer"))
+    home = make_home(tmp_path / "home", long, big=completed(("other " * 4000, "answer")))
+    before = session_of(home), saved_in(home)
+
+    done = mino(home, *words, prefix=limited(9000))
+
+    assert done.status == 74
+    assert "File too large" in done.err
+    assert (session_of(home), saved_in(home)) == before
+    assert not list(home.rglob(".mino-*"))
+
+
+@pytest.mark.skipif(not obeys_modes(), reason="root writes everywhere")
+def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, x=OTHER)
+    (home / "sessions.lock").touch(0o600)
+    (home / "saved").chmod(0o500)
+    (home / "sessions").chmod(0o500)
+    try:
+        for words in (["save", "y"], ["load", "x"], ["new"]):
+            assert mino(home, *words).status == 73
+        assert mino(home, "delete", "x").status == 74
+        assert mino(home, "list").status == 0
+    finally:
+        (home / "saved").chmod(0o700)
+        (home / "sessions").chmod(0o700)
+    assert (session_of(home), saved_in(home)) == (OLD, {"x": OTHER})
+
+
+@pytest.mark.skipif(not obeys_modes(), reason="root reads everything")
+def test_a_saved_session_that_may_not_be_read(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, x=OTHER)
+    (home / "saved" / "x.jsonl").chmod(0)
+    for command in ("load", "save", "open"):
+        assert mino(home, command, "x").status == 77
+    assert "unreadable" in mino(home, "list").out
+    assert mino(home, "new").status == 0
+    assert OLD in (path.read_bytes() for path in (home / "saved").glob("auto-*"))

@@ -1,0 +1,79 @@
+"""`mino session list`, for a person and as JSON."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from mino.journal import schema
+from tests.homes import (
+    completed,
+    go_on,
+    make_home,
+    save,
+    session_of,
+    write,
+)
+from tests.system.program import ROOT, Ended, Program, Word
+
+OLD = completed(("你好，我是张三", "你好，张三 😀"), ("我叫什么名字？", "你叫张三。"))
+OTHER = completed(("Name a colour.", "Blue."))
+MORE = completed(("Drifted?", "Yes."))
+
+
+def mino(home: Path, *words: Word, prefix: Sequence[Word] = ()) -> Ended:
+    """Run `mino session` with these words."""
+    return Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("session", *words, prefix=prefix)
+
+
+def test_list_is_newest_first_and_marks_the_live_one(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, english=OTHER)
+    save(home, "中文名", completed(("长" * 41, "好")))
+    save(home, "exact", completed(("x" * 40, "y")))
+    save(home, "broken", b"{]\n" + OTHER)
+    for age, name in enumerate(["broken", "english", "中文名", "exact"]):
+        os.utime(home / "saved" / f"{name}.jsonl", (10**9 - age, 10**9 - age))
+
+    done = mino(home, "list")
+
+    assert done.status == 0
+    live, broken, english, chinese, exact = done.out.splitlines()
+    assert live.startswith("* ")
+    assert live.endswith("-        你好，我是张三")
+    assert broken.endswith(f"broken   (invalid: mino history verify '{home}/saved/broken.jsonl')")
+    assert english.endswith("    1  english  Name a colour.")
+    assert chinese.endswith("    1  中文名   " + "长" * 40 + "…")
+    assert exact.endswith("    1  exact    " + "x" * 40)
+
+
+def test_list_as_json_follows_its_schema(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", b"", work=OLD, broken=b"{]\n" + OTHER)
+    (home / "saved" / "link.jsonl").symlink_to("/nowhere")
+    write(home / "saved" / "work-recovery-20260101T000000Z-00000000.jsonl", OLD)  # a recovery copy is no session
+    write(home / "saved" / ".hidden.jsonl", OLD)
+    (home / "saved" / "notes.txt").touch()
+    mino(home, "open", "work")
+    go_on(home, MORE)
+
+    done = mino(home, "list", "--json")
+
+    entries = {entry["name"]: entry for entry in map(json.loads, done.out.splitlines())}
+    for entry in entries.values():
+        Draft202012Validator(schema.load("session.v1")).validate(entry)
+    assert entries.keys() == {"work", "broken", "link"}
+    work = entries["work"]
+    assert (work["live"], work["turns"], work["title"], work["state"]) == (True, 3, "你好，我是张三", "clean")
+    assert work["bytes"] == len(session_of(home))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", work["created"])
+    assert (entries["broken"]["state"], entries["broken"]["turns"]) == ("invalid", 0)
+    assert entries["link"]["state"] == "unreadable"
+
+
+def test_list_of_an_empty_home_writes_nothing(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done = mino(home, "list")
+    assert (done.status, done.out, done.err) == (0, "", "mino: there is no conversation yet\n")
+    assert not home.exists()

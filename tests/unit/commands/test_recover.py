@@ -1,0 +1,167 @@
+"""`history recover`: what a writer would do anyway, on demand; and salvage, which only a person chooses."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mino.commands.recover import recover
+from mino.conversation import lock_home
+from mino.errors import InvalidData, NotThere, SessionInUse, StorageFailed
+from mino.home import Home
+from tests.unit.commands.homes import judge, make_home, session_of, write
+from tests.unit.journal.sample import CASES, FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
+
+Output = pytest.CaptureFixture[str]
+
+
+def repair(
+    home: Home, file: str | None = None, dry_run: bool = False, with_salvage: bool = False, as_json: bool = False
+) -> int:
+    return recover(home, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("name", "cut", "closed"),
+    [
+        ("good-two-turns", 0, None),
+        ("empty", 0, None),
+        ("torn-40-bytes", 40, None),
+        ("torn-last-newline", 99, "0193a0b1c2d300000000000000000002"),
+        ("blank-last-line", 1, None),
+        ("open-answer", 0, "0193a0b1c2d300000000000000000002"),
+    ],
+)
+def test_a_recoverable_session(
+    tmp_path: Path, capfd: Output, name: str, cut: int, closed: str | None, dry_run: bool
+) -> None:
+    home = make_home(tmp_path, name)
+    before = session_of(home).read_bytes()
+    needed = bool(cut or closed)
+    assert repair(home, dry_run=dry_run, as_json=True) == (1 if needed and dry_run else 0)
+    [done] = judge(capfd.readouterr().out, "recovery.v1")
+    assert done["action"] == ("recovered" if needed else "none")
+    assert (done["cut_bytes"], done["closed_turn"], done["dry_run"]) == (cut, closed, dry_run)
+    assert done["state"] == ("recoverable" if needed else "clean") and done["dropped"] == []
+    copies = [path for path in Path(home.sessions).iterdir() if path != session_of(home)]
+    if dry_run:
+        assert session_of(home).read_bytes() == before and copies == [] and done["recovery_copy"] is None
+        assert os.listdir(home.path) == ["sessions"]
+    else:
+        assert load(session_of(home).read_bytes())[1].state == "clean"
+        assert [str(copy) for copy in copies] == ([done["recovery_copy"]] if cut else [])
+        assert repair(home, dry_run=True) == 0
+
+
+def test_the_words_of_a_recovery(tmp_path: Path, capfd: Output) -> None:
+    home = make_home(tmp_path, "torn-last-newline")
+    path = session_of(home)
+    what = "cut an unfinished end of 99 bytes and ended the open turn 0193a0b1c2d300000000000000000002 as interrupted"
+    repair(home, dry_run=True)
+    assert capfd.readouterr().out == f"{path}: would be recovered: {what}\n"
+    repair(home)
+    [copy] = [other for other in Path(home.sessions).iterdir() if other != path]
+    what = what.replace(" bytes", f" bytes, the whole file is in '{copy}'")
+    assert capfd.readouterr().out == f"{path}: recovered: {what}\n"
+    repair(home)
+    assert capfd.readouterr().out == f"{path}: nothing to do\n"
+
+
+def test_before_the_first_conversation_there_is_nothing_to_do(tmp_path: Path, capfd: Output) -> None:
+    assert repair(Home(str(tmp_path / "missing"), False)) == 0
+    assert capfd.readouterr() == ("", "mino: there is no conversation yet\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("name", ["fused-records", "seq-gap", "byte-order-mark", "newer-version", "unknown-field"])
+def test_an_invalid_session_is_left_as_it_is(tmp_path: Path, capfd: Output, name: str, dry_run: bool) -> None:
+    home = make_home(tmp_path, name)
+    with pytest.raises(InvalidData) as caught:
+        repair(home, dry_run=dry_run)
+    assert caught.value.status == 65 and str(session_of(home)) in caught.value.hint
+    assert session_of(home).read_bytes() == (CASES / f"{name}.jsonl").read_bytes()
+    assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, capfd: Output, dry_run: bool) -> None:
+    lines = [*turn(1, FIRST), b"", question(4, SECOND, "甲？\n乙？"), b"rubbish", *turn(7, THIRD)]
+    home = make_home(tmp_path, file_of(lines))
+    before = session_of(home).read_bytes()
+    assert repair(home, dry_run=dry_run, with_salvage=True, as_json=True) == (1 if dry_run else 0)
+    [done] = judge(capfd.readouterr().out, "recovery.v1")
+    assert (done["state"], done["action"], done["kept_turns"]) == ("invalid", "salvaged", 2)
+    assert [(d["first_line"], d["last_line"], d["question"]) for d in done["dropped"]] == [
+        *((4, 4, None), (5, 6, "甲？\n乙？")),
+    ]
+    if dry_run:
+        assert session_of(home).read_bytes() == before and os.listdir(home.sessions) == [f"{FIRST}.jsonl"]
+        repair(home, dry_run=True, with_salvage=True)
+        path = session_of(home)
+        assert capfd.readouterr().out.splitlines() == [
+            f"{path}: would be salvaged: 2 turns kept",
+            f"{path}:4: dropped: found an empty line, expected a record",
+            f"{path}:5-6: dropped: turn {SECOND}: it has no end; not JSON at byte 0 of the line: expecting value",
+            "> 甲？",
+            "> 乙？",
+        ]
+    else:
+        assert Path(done["recovery_copy"]).read_bytes() == before
+        turns, report = load(session_of(home).read_bytes())
+        assert report.state == "clean" and [each.turn_id for each in turns] == [FIRST, THIRD]
+
+
+def test_salvage_of_what_is_not_invalid_is_a_recovery(tmp_path: Path, capfd: Output) -> None:
+    home = make_home(tmp_path, "torn-last-newline")
+    assert repair(home, with_salvage=True, as_json=True) == 0
+    [done] = judge(capfd.readouterr().out, "recovery.v1")
+    assert done["action"] == "recovered" and done["kept_turns"] == 2
+
+
+@pytest.mark.parametrize("with_lock", [True, False])
+def test_the_session_is_locked_whether_it_ever_was_or_not(tmp_path: Path, with_lock: bool) -> None:
+    """A home that was copied without its lock file: two writers must still keep each other out."""
+    home = make_home(tmp_path, "torn-40-bytes")
+    if with_lock:
+        write(Path(home.lock), b"")
+    with lock_home(home, 0):
+        for file in (None, str(session_of(home))):
+            for dry_run in (True, False):
+                with pytest.raises(SessionInUse):
+                    repair(home, file, dry_run=dry_run)
+    assert repair(home) == 0
+    assert os.path.exists(home.lock)
+
+
+def test_the_file_of_another_home_is_recovered_under_its_lock(tmp_path: Path) -> None:
+    mine, other = make_home(tmp_path / "mine"), make_home(tmp_path / "other")
+    saved = write(Path(other.saved, "巴黎.jsonl"), "torn-40-bytes")
+    with lock_home(other, 0), pytest.raises(SessionInUse):
+        repair(mine, str(saved))
+    assert repair(mine, str(saved)) == 0
+    assert load(saved.read_bytes())[1].state == "clean" and len(os.listdir(other.saved)) == 2
+    assert os.listdir(mine.path) == ["sessions"]
+
+
+def test_any_regular_file_can_be_recovered(tmp_path: Path, capfd: Output) -> None:
+    home = make_home(tmp_path / "home")
+    path = write(tmp_path / "an export", "torn-40-bytes")
+    assert repair(home, str(path), as_json=True) == 0
+    [done] = judge(capfd.readouterr().out, "recovery.v1")
+    assert done["recovery_copy"].startswith(f"{path}-recovery-") and load(path.read_bytes())[1].state == "clean"
+    for file, failure in (("missing", NotThere), ("", NotThere), ("link", StorageFailed), ("home", StorageFailed)):
+        if file == "link":
+            (tmp_path / file).symlink_to(path)
+        with pytest.raises(failure):
+            repair(home, str(tmp_path / file) if file else "")
+    assert os.listdir(home.path) == ["sessions"] and os.listdir(home.sessions) == []
+
+
+def test_a_recovered_session_is_private(tmp_path: Path, capfd: Output) -> None:
+    home = make_home(tmp_path, file_of(two_turns()) + b"{")
+    session_of(home).chmod(0o644)
+    repair(home)
+    assert {path.stat().st_mode & 0o777 for path in Path(home.sessions).iterdir()} == {0o600}
+    assert "narrowed" in capfd.readouterr().err

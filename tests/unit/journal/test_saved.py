@@ -1,0 +1,117 @@
+"""Names and files of saved sessions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mino.errors import InvalidData, NotThere, UsageMistake
+from mino.journal import saved
+from mino.journal.file import Journal
+from tests.homes import completed
+
+OLD = completed(("旧", "old"))
+LONGER = OLD + completed(("新", "new")).replace(b'"seq":1', b'"seq":4')
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a", "检查点", "a b", " a", "a.b", "a-", "~", "é", "e\u0301", "🙂", "名" * 66, "x" * 200, "a.~20260101T000000Z~"],
+)
+def test_good_names(name: str) -> None:
+    assert saved.name_flaw(name) is None
+    assert saved.path_of("d", name) == f"d/{name}.jsonl"
+    assert len(os.fsencode(f"{name}.~20260101T000000Z-99~.jsonl")) <= 255
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        (".", "begins with `.`"),
+        ("..", "begins with `.`"),
+        ("-n", "begins with `-`"),
+        ("a/b", "`/`"),
+        ("../x", "begins with `.`"),
+        ("a\nb", "control"),
+        ("a\0b", "control"),
+        ("a\x7f", "control"),
+        ("a\x9b", "control"),
+        ("a\udcff", "not UTF-8"),
+        ("x" * 201, "201 bytes, more than 200"),
+        ("名" * 67, "201 bytes"),
+        ("x-recovery-20260101T000000Z-0123abcd", "recovery copy"),
+    ],
+)
+def test_bad_names(name: str, why: str) -> None:
+    assert why in (saved.name_flaw(name) or "")
+    with pytest.raises(UsageMistake):
+        saved.path_of("d", name)
+
+
+def journal(tmp_path: Path, content: bytes) -> Journal:
+    path = tmp_path / "live.jsonl"
+    path.write_bytes(content)
+    return Journal(str(path), os.open(path, os.O_RDWR | os.O_APPEND), len(content), 1)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "saved"
+    made.mkdir()
+    return made
+
+
+def test_names_are_those_of_saved_sessions_alone(directory: Path) -> None:
+    for file in (
+        "b.jsonl",
+        "a.jsonl",
+        ".x.jsonl",
+        "notes",
+        ".mino-00.tmp",
+        "a-recovery-20260101T000000Z-0123abcd.jsonl",
+    ):
+        (directory / file).touch()
+    os.mkdir(os.path.join(os.fsencode(directory), b"\xff.jsonl"))
+    assert saved.names(str(directory)) == ["a", "b"]
+    assert saved.names(str(directory / "nowhere")) == []
+
+
+@pytest.mark.parametrize("keep_beginning", [True, False])
+def test_an_older_copy_is_kept_where_the_new_one_does_not_hold_it(
+    tmp_path: Path, directory: Path, keep_beginning: bool
+) -> None:
+    place = str(directory)
+    assert saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning) == saved.Saved("n")
+    same = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning)
+    assert same == saved.Saved("n", is_new=False)
+    longer = saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=keep_beginning)
+    assert (longer.older is not None) == keep_beginning
+    shorter = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning)
+    assert shorter.older
+    assert (directory / f"{shorter.older}.jsonl").read_bytes() == LONGER
+    assert (directory / "n.jsonl").read_bytes() == OLD
+
+
+def test_the_older_copy_of_an_older_copy_has_no_longer_name(directory: Path) -> None:
+    assert saved.older_name(str(directory), "n.~20260101T000000Z-2~", 0) == "n.~19700101T000000Z~"
+
+
+def test_a_copy_that_holds_the_same_is_found(tmp_path: Path, directory: Path) -> None:
+    for name, content in {"a": LONGER, "b": OLD.swapcase(), "c": OLD}.items():
+        (directory / f"{name}.jsonl").write_bytes(content)
+    (directory / "0.jsonl").symlink_to(directory / "c.jsonl")
+    assert saved.find_equal(str(directory), journal(tmp_path, OLD)) == "c"
+    assert saved.find_equal(str(directory), journal(tmp_path, OLD + OLD)) is None
+
+
+def test_only_a_clean_session_is_opened(directory: Path) -> None:
+    (directory / "good.jsonl").write_bytes(OLD)
+    with saved.open_clean(str(directory), "good") as data:
+        assert b"".join(data) == OLD
+    (directory / "torn.jsonl").write_bytes(OLD[:-1])
+    with pytest.raises(InvalidData, match="torn-tail"), saved.open_clean(str(directory), "torn"):
+        pass
+    with pytest.raises(NotThere, match="no saved session 'x'"), saved.open_clean(str(directory), "x"):
+        pass

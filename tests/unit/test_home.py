@@ -1,0 +1,260 @@
+"""The paths under MINO_HOME and their modes."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake
+from mino.home import (
+    RECOVERY_NAME,
+    SESSION_NAME,
+    Home,
+    find_home,
+    find_session,
+    find_usable_home,
+    make_directory,
+    make_home,
+    narrow,
+    read_soul,
+    remove_temporaries,
+    wide,
+)
+
+ID = "0193a0b1c2d370008000000000000001"
+as_root = os.geteuid() == 0
+
+
+def mode(path: str | Path) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(str(tmp_path / "home"), is_default=False)
+    make_home(made)
+    make_directory(made.sessions)
+    make_directory(made.saved)
+    return made
+
+
+def test_the_option_beats_the_variable_which_beats_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    environ = {"HOME": str(tmp_path), "MINO_HOME": "/of/variable"}
+    assert find_home("of/option", environ) == Home(str(tmp_path / "of" / "option"), False)
+    assert find_home(None, environ) == Home("/of/variable", False)
+    assert find_home(None, {**environ, "MINO_HOME": ""}) == Home(str(tmp_path / ".mino"), True)
+    assert find_home(str(tmp_path / "x" / ".." / ".mino"), environ).is_default
+
+
+def test_an_empty_option_is_a_mistake_and_not_the_default() -> None:
+    with pytest.raises(UsageMistake, match="--home"):
+        find_home("", {"MINO_HOME": "/somewhere"})
+
+
+def test_without_a_home_directory_there_is_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(Misconfigured, match="no home directory") as caught:
+        find_home(None, {"HOME": ""})
+    assert "MINO_HOME" in caught.value.hint
+    assert find_home("/x", {"HOME": ""}).path == "/x"
+    assert find_usable_home(None, {"HOME": ""}) is None
+
+
+def test_a_home_that_is_not_there_is_not_usable_and_not_made(tmp_path: Path) -> None:
+    assert find_usable_home(str(tmp_path / "missing"), {}) is None
+    assert find_usable_home(str(tmp_path), {}) == Home(str(tmp_path), False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_session"),
+    [
+        (f"{ID}.jsonl", True),
+        (f"{ID.upper()}.jsonl", False),
+        (f"{ID[1:]}.jsonl", False),
+        (f"{ID}.jsonl~", False),
+        (f"x{ID}.jsonl", False),
+        (f"{ID}.jsonl\n", False),
+        (f".mino-{ID}.tmp", False),
+        (f"{ID}-recovery-20261201T100000Z-01234567.jsonl", False),
+        ("会话.jsonl", False),
+    ],
+)
+def test_a_name_is_a_session_only_if_the_whole_name_matches(home: Home, name: str, is_session: bool) -> None:
+    path = os.path.join(home.sessions, name)
+    Path(path).touch()
+    assert find_session(home) == (path if is_session else None)
+    assert bool(SESSION_NAME.fullmatch(name)) is is_session
+    assert not (is_session and RECOVERY_NAME.fullmatch(name))
+
+
+def test_there_is_no_session_before_the_first(tmp_path: Path) -> None:
+    assert find_session(Home(str(tmp_path / "missing"), False)) is None
+
+
+def test_more_than_one_session_stops_everything_and_names_them(home: Home) -> None:
+    for digit in "12":
+        Path(home.sessions, ID[:-1] + digit + ".jsonl").write_bytes(b"precious")
+    with pytest.raises(InvalidData, match="more than one conversation") as caught:
+        find_session(home)
+    assert ID[:-1] + "1.jsonl" in caught.value.message and ID[:-1] + "2.jsonl" in caught.value.message
+    assert caught.value.hint.startswith("keep one there: mv ")
+    assert len(os.listdir(home.sessions)) == 2
+
+
+def test_a_folder_of_sessions_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_bytes(b"")
+    with pytest.raises(MinoError, match="Not a directory") as caught:
+        find_session(Home(str(tmp_path), False))
+    assert caught.value.status == 74
+
+
+@pytest.mark.skipif(as_root, reason="root may read everything")
+def test_a_folder_of_sessions_that_may_not_be_read_is_told(home: Home) -> None:
+    os.chmod(home.sessions, 0)
+    with pytest.raises(AccessRefused):
+        find_session(home)
+    os.chmod(home.sessions, 0o700)
+
+
+def test_directories_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    for mask in (0, 0o077):
+        path = tmp_path / f"{mask:o}" / "a" / "b"
+        with umask(mask):
+            assert make_directory(str(path)) is True
+        assert mode(path) == mode(path.parent) == 0o700
+        assert make_directory(str(path)) is False
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to(tmp_path / "missing")
+    for path in ("file", "file/inside", "link"):
+        with pytest.raises(CannotCreate, match="cannot create the directory"):
+            make_directory(str(tmp_path / path))
+
+
+def test_a_home_that_mino_made_or_the_default_is_narrowed_and_another_is_told(tmp_path: Path) -> None:
+    with umask(0):
+        assert make_home(Home(str(tmp_path / "made"), False)) == []
+    assert mode(tmp_path / "made") == 0o700
+    for is_default, after in ((True, 0o700), (False, 0o755)):
+        path = tmp_path / str(is_default)
+        path.mkdir()
+        path.chmod(0o755)
+        [told] = make_home(Home(str(path), is_default))
+        assert mode(path) == after and "0755" in told and str(path) in told
+
+
+def test_what_is_wide_is_narrowed_and_told_once(home: Home) -> None:
+    session = os.path.join(home.sessions, f"{ID}.jsonl")
+    copy = os.path.join(home.sessions, f"{ID}-recovery-20261201T100000Z-01234567.jsonl")
+    saved = os.path.join(home.saved, "巴黎.jsonl")
+    for file in (session, copy, saved, home.lock, home.current):
+        Path(file).touch()
+        os.chmod(file, 0o644)
+    Path(home.saved, "not Mino's.txt").touch(0o644)
+    Path(home.soul).touch(0o644)
+    os.chmod(home.sessions, 0o755)
+    names = {session, copy, saved, home.lock, home.current, home.sessions}
+    assert {path for path, _, _ in wide(home)} == names
+    told = narrow(home)
+    assert len(told) == len(names) and all(sentence.startswith("narrowed '") for sentence in told)
+    assert f"narrowed '{home.sessions}' from mode 0755 to 0700" in told
+    assert {mode(path) for path in names - {home.sessions}} == {0o600} and mode(home.sessions) == 0o700
+    assert mode(os.path.join(home.saved, "not Mino's.txt")) != 0o600 and mode(home.soul) != 0o600
+    assert narrow(home) == [] and list(wide(home)) == []
+
+
+def test_a_link_is_not_narrowed_through(home: Home, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.touch()
+    target.chmod(0o644)
+    os.symlink(target, os.path.join(home.sessions, f"{ID}.jsonl"))
+    narrow(home)
+    assert mode(target) == 0o644
+
+
+def test_directories_may_be_links(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir(mode=0o755)
+    (tmp_path / "disk").chmod(0o755)
+    (tmp_path / "sessions").symlink_to(tmp_path / "disk")
+    home = Home(str(tmp_path), False)
+    assert make_directory(home.sessions) is False
+    narrow(home)
+    assert mode(tmp_path / "disk") == 0o700
+    (tmp_path / "disk" / f"{ID}.jsonl").touch()
+    assert find_session(home) == os.path.join(home.sessions, f"{ID}.jsonl")
+
+
+def test_what_cannot_be_narrowed_is_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file of another owner, or where the file system has no modes."""
+    path = os.path.join(home.sessions, f"{ID}.jsonl")
+    Path(path).touch()
+    os.chmod(path, 0o644)
+
+    def refuse(*arguments: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    descriptors = len(os.listdir("/dev/fd"))
+    assert narrow(home) == [f"'{path}' has mode 0644, which cannot be narrowed to 0600"]
+    assert len(os.listdir("/dev/fd")) == descriptors
+    monkeypatch.setattr(os, "chmod", refuse)
+    os.mkdir(path + ".default", 0o755)
+    assert make_home(Home(path + ".default", True))[0].endswith("others can reach it")
+
+
+def test_only_what_a_killed_writer_left_is_removed(home: Home) -> None:
+    keep = [f"{ID}.jsonl", ".mino-x", "x.tmp", ".mino-dir.tmp/inside"]
+    for folder in (home.sessions, home.saved):
+        for name in [*keep, ".mino-0123456789abcdef.tmp"]:
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+    remove_temporaries(home)
+    for folder in (home.sessions, home.saved):
+        assert sorted(os.listdir(folder)) == sorted(name.removesuffix("/inside") for name in keep)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", None),
+        (b" \n\t", None),
+        (b"\xef\xbb\xbf", None),
+        ("用中文回答。\n".encode(), "用中文回答。\n"),
+        (b"\xef\xbb\xbfBe brief.", "Be brief."),
+    ],
+)
+def test_the_soul_is_its_text_without_a_byte_order_mark(tmp_path: Path, data: bytes, text: str | None) -> None:
+    (tmp_path / "SOUL.md").write_bytes(data)
+    assert read_soul(str(tmp_path / "SOUL.md")) == text
+
+
+def test_a_soul_that_exists_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "SOUL.md"
+    assert read_soul(str(path)) is None
+    with pytest.raises(NotThere):
+        read_soul(str(path), required=True)
+    path.write_bytes(b"caf\xe9")
+    with pytest.raises(Misconfigured, match=r"SOUL\.md' is not UTF-8 at byte 3"):
+        read_soul(str(path))
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(Misconfigured, match="Is a directory"):
+        read_soul(str(path))
