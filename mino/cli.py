@@ -3,16 +3,17 @@
 What a command does is in `mino.commands`, imported when it runs, so that `mino --version` does not pay for a turn.
 """
 
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Ctrl-C ends the process like any signal where nothing has to be saved, and not in a traceback: see mino.signals.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
-
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Until `main` runs there is nothing to save, and Ctrl-C while modules load must not print a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import click
 
@@ -298,9 +299,8 @@ def main() -> int:
     """Run the command line and return its exit status; a signal that ended the work ends the process too."""
     _occupy_standard_descriptors()
     try:
-        signals.catch()
         status = _run()
-        signals.let_go()
+        signals.let_go()  # an exception while Python shuts down would be a traceback
     except ReaderGone:
         signals.die(signal.SIGPIPE)
     except Interrupted as interrupted:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mino import terminal
+from mino import signals, terminal
 from mino.errors import SessionInUse
 from mino.home import Home, find_session, make_directory, make_home, narrow, remove_temporaries
 from mino.journal.file import Journal, chunks, create, open_regular
@@ -31,7 +31,9 @@ class Conversation:
             context = deque((turn for turn in loading if turn.status == "completed"), self._keep)
             report = loading.report
             journal = Journal(path, fd, report.bytes, report.next_seq)
-            tell_recovery(recover(journal, report))
+            with signals.held():  # or a recovery copy could stay that is not whole
+                recovery = recover(journal, report)
+            tell_recovery(recovery)
         except BaseException:
             os.close(fd)
             raise
@@ -127,14 +129,14 @@ def tell_recovery(recovery: Recovery) -> None:
         terminal.notice("recovered the session: " + describe(recovery))
 
 
-def describe(recovery: Recovery) -> str:
-    """What `recovery` did, as one clause; a planned one has no copy yet."""
+def describe(recovery: Recovery, *, planned: bool = False) -> str:
+    """What `recovery` did as one clause, or what it would do."""
     parts = []
     if recovery.cut_bytes:
         copy = f", the whole file is in '{recovery.copy}'" if recovery.copy else ""
-        parts.append(f"cut an unfinished end of {recovery.cut_bytes} bytes{copy}")
+        parts.append(f"cut an unfinished end of {terminal.count(recovery.cut_bytes, 'byte')}{copy}")
     if recovery.closed_turn:
-        parts.append(f"ended the open turn {recovery.closed_turn} as interrupted")
+        parts.append(f"{'end' if planned else 'ended'} the open turn {recovery.closed_turn} as interrupted")
     return " and ".join(parts)
 
 

@@ -27,7 +27,7 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
 
         model_file = environ.get("MINO_LOCAL_MODEL") or None
         with local.serve(model_file) as base_url:
-            server = Server(base_url, None, "", settings.timeout, settings.retries)
+            server = Server(base_url, None, "", settings.timeout, settings.retries, local.CONTEXT_TOKENS)
             yield Model(local.model_name(model_file), "in this process", _client(server, settings))
     else:
         key, source = find_key(settings, environ)

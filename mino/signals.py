@@ -1,7 +1,9 @@
 """SIGINT, SIGTERM and SIGHUP: they interrupt the wire, and wait while the turn is being saved (spec section 7).
 
-A signal becomes `Interrupted`, raised in the main thread, once; after it the process is on its way out and further
-signals wait for the end. A signal that was ignored when the process started (`nohup`, a background job) stays so.
+Within `held` a signal becomes `Interrupted`, raised in the main thread, once; after it the process is on its way out
+and further signals wait for the end. Elsewhere a signal ends the process where it stands: nothing is unfinished there,
+and an exception out of nowhere would strike libraries too, some of which do not survive it while they are imported.
+A signal that was ignored when the process started (`nohup`, a background job) stays so.
 """
 
 import os
@@ -9,7 +11,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from mino.errors import Interrupted
 
@@ -23,9 +25,16 @@ _tell: Callable[[], None] | None = None
 
 def catch() -> None:
     """From now on a signal raises Interrupted instead of ending the process where it stands."""
-    for signum in _SIGNALS:
-        if signal.getsignal(signum) is not signal.SIG_IGN:
+    _catch()
+
+
+def _catch() -> dict[signal.Signals, Any]:
+    """Catch what is not ignored; how each signal was treated before."""
+    before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
+    for signum, treatment in before.items():
+        if treatment is not signal.SIG_IGN:
             signal.signal(signum, _arrive)
+    return before
 
 
 def _arrive(signum: int, frame: FrameType | None) -> None:
@@ -43,10 +52,13 @@ def _arrive(signum: int, frame: FrameType | None) -> None:
 def held() -> Iterator[None]:
     """Signals wait until this block ends; the first that came then raises Interrupted, unless the block failed."""
     global _holding
+    treatments = _catch()
     _holding, before = True, _holding
     try:
         yield
     finally:
+        for signum, treatment in treatments.items():
+            signal.signal(signum, treatment)
         _holding = before
     raise_pending()
 
@@ -89,7 +101,7 @@ def raise_pending() -> None:
 
 
 def let_go() -> None:
-    """The work is done: from now on a signal ends the process where it stands, without a traceback."""
+    """The opposite of `catch`: from now on a signal ends the process where it stands."""
     for signum in _SIGNALS:
         if signal.getsignal(signum) is _arrive:
             signal.signal(signum, signal.SIG_DFL)

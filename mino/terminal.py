@@ -69,9 +69,32 @@ def write_json(value: object) -> str:
     return line.translate(_ESCAPED) if is_terminal(STDOUT) else line
 
 
+def count(number: int, noun: str) -> str:
+    """`number` of what `noun` names, which takes an `s` for all numbers but one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def show_json(value: object) -> None:
     """Write `value` to stdout as one line of JSON. Raises as `show` does."""
     show(write_json(value))
+
+
+def draw(text: str, columns: int) -> int:
+    """Show `text` on the current line of stderr, over the `columns` of what stood there; the columns it takes."""
+    line = _cut("mino: " + text.translate(_TOLD)) if text else ""
+    blanks = " " * max(0, columns - len(line))
+    with suppress(ReaderGone, StorageFailed):
+        _write(STDERR, f"\r{line}{blanks}\r{line}".encode("utf-8", "replace"))
+    return len(line)
+
+
+def _cut(line: str) -> str:
+    """`line` in the width of the terminal: one that wraps cannot be drawn over."""
+    try:
+        width = os.get_terminal_size(STDERR).columns or 80
+    except OSError:
+        width = 80
+    return line if len(line) < width else "…" + line[len(line) - width + 2 :]
 
 
 _waiting = 0  # the columns of what `show_waiting` wrote, while it stands there

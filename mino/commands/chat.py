@@ -27,6 +27,7 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
         open_model(settings, environ) as model,
         open_conversation(home, settings.wait, settings.context) as conversation,
     ):
+        signals.catch()  # the terminal is in other modes from here on, and is to be left as it was
         terminal.show_lines(write_banner(home, model, conversation))
         with open_prompt(lambda typed: slash.complete(home, typed)) as prompt:
             Chat(home, settings, model, conversation, prompt).run()
@@ -36,7 +37,7 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
 def write_banner(home: Home, model: Model, conversation: Conversation) -> Iterator[str]:
     """What a person needs to know before the first question."""
     name = sessions.live_name(home)
-    turns = f"{conversation.turns} turn{'s' * (conversation.turns != 1)}" if conversation.turns else "empty so far"
+    turns = terminal.count(conversation.turns, "turn") if conversation.turns else "empty so far"
     yield f"Mino {__version__} - {model.name} {model.place}"
     yield f"History: {_short(conversation.journal.path)} ({f'{name}, ' if name else ''}{turns})"
     yield "Use /exit, Ctrl+D or Ctrl+C to quit, /help for more."

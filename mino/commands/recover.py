@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from mino import terminal
+from mino import signals, terminal
 from mino.commands.verify import home_of
 from mino.conversation import describe, lock_home, open_for_reading
 from mino.errors import SessionInUse
@@ -29,7 +29,8 @@ def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, 
         terminal.notice("there is no conversation yet")
         return 0
     with _open(home_of(home, path), path, dry_run) as (journal, report):
-        done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
+        with signals.held():  # or a recovery copy could stay that is not whole
+            done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
         if dry_run and not with_salvage:
             recovery.refuse_invalid(path, report)
     if as_json:
@@ -79,11 +80,12 @@ def _do(journal: Journal, report: Report, with_salvage: bool) -> tuple[Recovery,
 
 def _write(path: str, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> Iterator[str]:
     if not salvaged:
-        would = "would be recovered" if dry_run else "recovered"
-        yield f"{path}: " + (f"{would}: {describe(done)}" if done.is_needed else "nothing to do")
+        words = f"{'recovery would ' if dry_run else 'recovered: '}{describe(done, planned=dry_run)}"
+        yield f"{path}: " + (words if done.is_needed else "nothing to do")
         return
     copy = f"; the whole file is in '{done.copy}'" if done.copy else ""
-    yield f"{path}: {'would be ' if dry_run else ''}salvaged: {salvaged.kept} turns kept{copy}"
+    kept = terminal.count(salvaged.kept, "turn")
+    yield f"{path}: " + (f"salvage would keep {kept}" if dry_run else f"salvaged: {kept} kept{copy}")
     for region in salvaged.dropped:
         yield f"{path}:{_span(region)}: dropped: {region.why}"
         if region.question is not None:

@@ -94,7 +94,7 @@ def import_(home: Home, wait: float, name: str, file: str, kind: imports.Kind) -
             raise InvalidData(f"'{file}' has no question with an answer; nothing was imported")
         make_directory(home.saved)
         replace(path, imports.records(imported.turns))
-    terminal.notice(f"imported {_count(len(imported.turns))} as '{name}'")
+    terminal.notice(f"imported {terminal.count(len(imported.turns), 'turn')} as '{name}'")
     terminal.hint(f"mino session load '{name}'")
 
 
@@ -109,7 +109,7 @@ def _read_whole(file: str) -> bytes:
 def say_saved(done: Saved, turns: int) -> Iterator[str]:
     """What `save` did to a conversation of `turns`."""
     if done.is_new:
-        yield f"saved {_count(turns)} as '{done.name}'"
+        yield f"saved {terminal.count(turns, 'turn')} as '{done.name}'"
     else:
         yield f"the saved session '{done.name}' holds this conversation already"
     yield from _say_older(done)
@@ -119,9 +119,9 @@ def say_replaced(done: Replaced) -> Iterator[str]:
     """What `load`, `open` or `new` did, what it replaced first."""
     yield from _say_kept(done.kept)
     if done.action == "loaded":
-        yield f"loaded '{done.name}': {_count(done.turns)}"
+        yield f"loaded '{done.name}': {terminal.count(done.turns, 'turn')}"
     elif done.action == "unchanged":
-        yield f"'{done.name}' is open already: {_count(done.turns)}"
+        yield f"'{done.name}' is open already: {terminal.count(done.turns, 'turn')}"
     else:
         yield "started an empty conversation" + (f", '{done.name}'" if done.name else "")
 
@@ -129,7 +129,7 @@ def say_replaced(done: Replaced) -> Iterator[str]:
 def say_undone(done: Undone) -> Iterator[str]:
     """What `/undo` did, the saved copy first."""
     yield from _say_kept(done.kept)
-    yield f"took turn {done.turn.number} ({done.turn.status}) out: {_count(done.turns)} left"
+    yield f"took turn {done.turn.number} ({done.turn.status}) out: {terminal.count(done.turns, 'turn')} left"
 
 
 def _say_kept(kept: Saved | None) -> Iterator[str]:
@@ -146,10 +146,6 @@ def _say_older(done: Saved) -> Iterator[str]:
 def _tell(sentences: Iterable[str]) -> None:
     for sentence in sentences:
         terminal.notice(sentence)
-
-
-def _count(turns: int) -> str:
-    return "1 turn" if turns == 1 else f"{turns} turns"
 
 
 def write_entries(entries: Sequence[Entry]) -> Iterator[str]:

@@ -12,10 +12,13 @@ from mino.home import SESSION_NAME, Home, find_session, wide
 from mino.journal.file import chunks, open_failure
 from mino.journal.findings import Finding, Report
 from mino.journal.loader import Loading
+from mino.parallel import map_in_order
+from mino.progress import Progress
 
 STATE_STATUS = {"clean": 0, "in-use": 0, "recoverable": 1, "invalid": 65}
 # Of several files the worst state or failure decides, in this order (spec section 9).
 WORST_FIRST = (65, 66, 77, 74, 1, 0)
+MANY_FILES = 16  # from here on it pays to start a process for each processor
 
 
 def verify(home: Home, files: Sequence[str], *, as_json: bool) -> int:
@@ -23,7 +26,21 @@ def verify(home: Home, files: Sequence[str], *, as_json: bool) -> int:
 
     The exit status: the worst of the files. Writes nothing.
     """
-    statuses = [_verify_one(home, path, as_json) for path in _named(home, files)]
+    paths = list(_named(home, files))
+    if len(paths) < MANY_FILES:
+        outcomes = (_check_one(home, path, alone=True) for path in paths)
+        return _worst(_tell(path, outcome, as_json) for path, outcome in zip(paths, outcomes, strict=True))
+    progress = Progress(f"checking {len(paths)} files", len(paths))
+    statuses = []
+    for path, outcome in zip(paths, map_in_order(lambda path: _check_one(home, path, alone=False), paths), strict=True):
+        progress.clear()
+        statuses.append(_tell(path, outcome, as_json))
+        progress.advance(1)
+    progress.clear()
+    return _worst(statuses)
+
+
+def _worst(statuses: Iterable[int]) -> int:
     return min(statuses, key=WORST_FIRST.index, default=0)
 
 
@@ -51,20 +68,32 @@ def read_names() -> Iterator[str]:
     return (os.fsdecode(name) for name in data.split(separator) if name)
 
 
-def _verify_one(home: Home, path: str, as_json: bool) -> int:
+def _check_one(home: Home, path: str, *, alone: bool) -> Report | MinoError:
     try:
-        report = check(home, path)
+        return check(home, path, Progress(f"checking '{path}'", _size(path) if alone else 0))
     except MinoError as failure:
-        terminal.notice(failure.message)
-        return failure.status
+        return failure
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except (OSError, ValueError):
+        return 0
+
+
+def _tell(path: str, outcome: Report | MinoError, as_json: bool) -> int:
+    if isinstance(outcome, MinoError):
+        terminal.notice(outcome.message)
+        return outcome.status
     if as_json:
-        terminal.show_json(describe_report(path, report))
+        terminal.show_json(describe_report(path, outcome))
     else:
-        terminal.show_lines(write_report(path, report))
-    return STATE_STATUS[report.state]
+        terminal.show_lines(write_report(path, outcome))
+    return STATE_STATUS[outcome.state]
 
 
-def check(home: Home, path: str) -> Report:
+def check(home: Home, path: str, progress: Progress) -> Report:
     """The report on the file at `path`, all its findings; a file that a writer is writing is told from a torn one.
 
     Raises NotThere, AccessRefused or StorageFailed.
@@ -72,7 +101,7 @@ def check(home: Home, path: str) -> Report:
     place_of = home_of(home, path)
     if place_of:
         with open_for_reading(place_of, path) as (fd, in_use):
-            report = _load(fd, path)
+            report = _load(fd, path, progress)
         folder, name = os.path.split(os.path.abspath(path))
         session = folder == place_of.sessions and bool(SESSION_NAME.fullmatch(name))
         if in_use and session:
@@ -87,7 +116,7 @@ def check(home: Home, path: str) -> Report:
     except OSError as error:
         raise open_failure(path, error) from None
     try:
-        return _load(fd, path)
+        return _load(fd, path, progress)
     finally:
         os.close(fd)
 
@@ -103,11 +132,18 @@ def home_of(home: Home, path: str) -> Home | None:
     return None
 
 
-def _load(fd: int, path: str) -> Report:
-    loading = Loading(chunks(fd, path), all_findings=True)
+def _load(fd: int, path: str, progress: Progress) -> Report:
+    loading = Loading(_watched(chunks(fd, path), progress), all_findings=True)
     for _ in loading:
         pass
+    progress.clear()
     return loading.report
+
+
+def _watched(chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        progress.advance(len(chunk))
 
 
 def write_report(path: str, report: Report) -> Iterable[str]:
@@ -115,10 +151,10 @@ def write_report(path: str, report: Report) -> Iterable[str]:
     for finding in report.findings:
         yield f"{path}:{finding.line}: {finding.code}: {finding.message} (byte {finding.byte})"
     if report.dropped_findings:
-        yield f"{path}: {report.dropped_findings} more findings are not listed"
-    turns = ", ".join(f"{count} {status}" for status, count in report.turns.items())
-    total = report.turns.total()
-    yield f"{path}: {report.state}: {report.records} records, {total} turns" + (f" ({turns})" if total else "")
+        yield f"{path}: {terminal.count(report.dropped_findings, 'more finding')} not listed"
+    turns = ", ".join(f"{number} {status}" for status, number in report.turns.items())
+    total = terminal.count(report.turns.total(), "turn") + (f" ({turns})" if turns else "")
+    yield f"{path}: {report.state}: {terminal.count(report.records, 'record')}, {total}"
 
 
 def describe_report(path: str, report: Report) -> dict[str, Any]:

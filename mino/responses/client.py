@@ -31,13 +31,17 @@ Show = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Whom to ask. `key_source` names where the key came from; `timeout` is the idle limit in seconds."""
+    """Whom to ask. `key_source` names where the key came from; `timeout` is the idle limit in seconds.
+
+    `context_tokens` is how many tokens question and answer may have together, where that is known.
+    """
 
     base_url: str
     key: str | None = field(repr=False)
     key_source: str
     timeout: float
     retries: int
+    context_tokens: int | None = None
 
 
 class _Setback(Exception):
@@ -130,6 +134,14 @@ class Client:
             raise _Setback(error, fold.complaint, again=False) from None
         for call in answer.calls:
             terminal.notice(f"the model wanted '{call}' called; mino has no tools, and leaves it at the text")
+        return self._doubt(answer)
+
+    def _doubt(self, answer: Answer) -> Answer:
+        """`answer`, incomplete where the context was full at its end: llama.cpp calls such an answer completed."""
+        used = answer.usage.get("total_tokens") if isinstance(answer.usage, dict) else None
+        limit = self._server.context_tokens
+        if limit and isinstance(used, int) and used >= limit:
+            return answer._replace(status="incomplete", reason=f"the model's context of {limit} tokens is full")
         return answer
 
     def _refused(self, url: str, head: Head, exchange: Exchange, model: str) -> _Setback:

@@ -94,7 +94,7 @@ def check_advice(mino: Program, hint: str, code: str) -> None:
     program, *words = shlex.split(advice)
     assert program == "mino"
     run = mino.run(*words)
-    assert run.status == 1 and "would be salvaged" in run.out
+    assert run.status == 1 and "salvage would keep" in run.out
 
 
 @pytest.mark.parametrize("words", [["ask", "--dry-run", "q"], ["history", "recover"], ["history", "show", "--context"]])

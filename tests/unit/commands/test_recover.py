@@ -59,7 +59,7 @@ def test_the_words_of_a_recovery(tmp_path: Path, capfd: Output) -> None:
     path = session_of(home)
     what = "cut an unfinished end of 99 bytes and ended the open turn 0193a0b1c2d300000000000000000002 as interrupted"
     repair(home, dry_run=True)
-    assert capfd.readouterr().out == f"{path}: would be recovered: {what}\n"
+    assert capfd.readouterr().out == f"{path}: recovery would {what.replace('ended', 'end')}\n"
     repair(home)
     [copy] = [other for other in Path(home.sessions).iterdir() if other != path]
     what = what.replace(" bytes", f" bytes, the whole file is in '{copy}'")
@@ -101,7 +101,7 @@ def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, cap
         repair(home, dry_run=True, with_salvage=True)
         path = session_of(home)
         assert capfd.readouterr().out.splitlines() == [
-            f"{path}: would be salvaged: 2 turns kept",
+            f"{path}: salvage would keep 2 turns",
             f"{path}:4: dropped: found an empty line, expected a record",
             f"{path}:5-6: dropped: turn {SECOND}: it has no end; not JSON at byte 0 of the line: expecting value",
             "> 甲？",

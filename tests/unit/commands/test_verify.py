@@ -54,7 +54,7 @@ def test_the_words_of_a_report(tmp_path: Path, capfd: Output) -> None:
     ]
     path.write_bytes(b"\n" * 20_000)
     verify(home, (), as_json=False)
-    assert capfd.readouterr().out.splitlines()[-2] == f"{path}: 10000 more findings are not listed"
+    assert capfd.readouterr().out.splitlines()[-2] == f"{path}: 10000 more findings not listed"
 
 
 def test_before_the_first_conversation_there_is_nothing_to_check(tmp_path: Path, capfd: Output) -> None:
@@ -160,3 +160,20 @@ def test_a_session_that_is_a_link_is_refused_and_another_file_may_be_one(tmp_pat
     assert verify(home, (), as_json=False) == 74
     assert "symbolic link" in capfd.readouterr().err
     assert verify(home, (str(tmp_path / "link"),), as_json=False) == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_many_files_are_told_in_their_order(tmp_path: Path, capfd: Output, as_json: bool) -> None:
+    paths = []
+    for number in range(40):
+        paths.append(str(tmp_path / f"{number}.jsonl"))
+        if number % 7:  # every seventh is not there
+            data = file_of(two_turns())
+            Path(paths[-1]).write_bytes(data[:-10] if number == 20 else data.replace(b"{", b"x", number == 30))
+    home = Home(str(tmp_path / "home"), is_default=False)
+    assert verify(home, paths, as_json=as_json) == 65
+    many = capfd.readouterr()
+    for path in paths:
+        verify(home, [path], as_json=as_json)
+    assert capfd.readouterr() == many
+    assert many.err.count("does not exist") == 6

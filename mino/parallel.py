@@ -1,0 +1,67 @@
+"""The same work on many items, on all processors, with the outcomes in the order of the items.
+
+Each process takes every n-th item and writes its outcomes into a pipe of its own. What a process does not deliver,
+because it could not be started or was killed, is done here: a lost process costs time and never an outcome, or a hang.
+"""
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from typing import BinaryIO, TypeVar
+
+from mino import signals
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+def map_in_order(work: Callable[[Item], Outcome], items: Sequence[Item]) -> Generator[Outcome]:
+    """The outcome of `work` for each of `items`; it must be picklable. What `work` raises passes through.
+
+    Forks, so there must be no other thread.
+    """
+    count = min(os.cpu_count() or 1, len(items))
+    started: list[tuple[int, BinaryIO]] = []
+    try:
+        with suppress(OSError):  # no more processes, or files: the work is done here
+            while len(started) < count:
+                started.append(_start(work, items[len(started) :: count], [pipe for _, pipe in started]))
+        for number, item in enumerate(items):
+            try:
+                outcome: Outcome = pickle.load(started[number % count][1])
+            except (EOFError, IndexError, pickle.UnpicklingError):
+                outcome = work(item)
+            yield outcome
+    finally:
+        for pid, pipe in started:
+            pipe.close()
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+
+
+def _start(work: Callable[[Item], object], items: Sequence[Item], others: list[BinaryIO]) -> tuple[int, BinaryIO]:
+    reading, writing = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
+    if pid:
+        os.close(writing)
+        return pid, open(reading, "rb")
+    try:
+        signals.let_go()
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # nobody waits for the rest
+        os.close(reading)
+        for pipe in others:
+            os.close(pipe.fileno())
+        with open(writing, "wb") as outcomes:
+            for item in items:
+                pickle.dump(work(item), outcomes)
+                outcomes.flush()
+    finally:
+        os._exit(0)  # whatever happened: the rest of the program belongs to the first process
