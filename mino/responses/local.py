@@ -2,7 +2,7 @@
 
 Mino talks to it over HTTP like to any server. What makes it different is how it stops: its destructor waits for what
 the model is working on, for minutes and with the interpreter held, and an exit under its running threads can crash.
-So it is never stopped. It ends with the process, by a signal or by `end_process`.
+So it is never stopped. It ends with the process, which `mino.cli.main` ends at once.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,8 @@ _running: list[object] = []
 def serve(model_file: str | None) -> Iterator[str]:
     """Start the engine with the GGUF file `model_file`, or with the small model; gives the base URL to ask.
 
-    It takes connections from this machine, at a path that nobody else knows, and goes on after the block, until
-    `end_process`. To be called in the main thread: while the model loads, a signal ends the process where it stands.
+    It takes connections from this machine, at a path that nobody else knows, and goes on after the block, until the
+    process ends. To be called in the main thread: while the model loads, a signal ends the process where it stands.
 
     Raises Misconfigured where the engine or the small model is not installed or the file is no model that the engine
     can run; NotThere, AccessRefused or StorageFailed where the file cannot be opened.
@@ -90,15 +90,6 @@ def serve(model_file: str | None) -> Iterator[str]:
         raise _explain(path) from None
     _running.append(server)
     yield f"{server.listening_address}{params.api_prefix}/v1"
-
-
-def end_process(status: int) -> None:
-    """End the process with `status` if the engine runs in it, without the exit under its threads; else do nothing."""
-    if _running:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # a closed one has nothing to lose
-                stream.flush()
-        os._exit(status)
 
 
 def model_name(model_file: str | None) -> str:

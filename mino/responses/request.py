@@ -148,6 +148,8 @@ def _reasonings(items: list[dict[str, Any]]) -> int:
 def _clean(item: dict[str, Any], drop_id: bool) -> dict[str, Any]:
     if drop_id and "id" in item:
         item = {key: value for key, value in item.items() if key != "id"}
+    if b":null" not in encode(item):  # nearly always, and a tenth of the cost of looking at each value
+        return item
     cleaned: dict[str, Any] = _without_nulls(item)
     return cleaned
 

@@ -62,6 +62,11 @@ class Decoder:
 
 def _event(block: bytes) -> Event | None:
     """The event of the lines between two blank lines; None if they hold no data, as comments and pings do."""
+    head, newline, rest = block.partition(b"\n")
+    if not newline and head.startswith(b"data: "):
+        return Event("", head[6:])
+    if head.startswith(b"event: ") and rest.startswith(b"data: ") and b"\n" not in rest:
+        return Event(head[7:].decode("utf-8", "replace"), rest[6:])  # what most servers send; the rules are below
     name = b""
     data: list[bytes] = []
     for line in block.split(b"\n"):

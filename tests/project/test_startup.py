@@ -29,8 +29,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 place, *sys.argv = sys.argv[1:]
-from mino.cli import main
-status = main()
+from mino.cli import run
+status = run()
 modules = sorted({name.split(".")[0] for name in sys.modules} | {name for name in sys.modules if name[:5] == "mino."})
 Path(place).write_text(json.dumps([status, modules]))
 """

@@ -39,7 +39,7 @@ def run(home: str, words: Sequence[str], kill_at: int | None) -> int:
         os.fsync = lambda fd: None  # a step like others, but it matters to a power cut and not to a kill; it is slow
         if kill_at:
             kill(kill_at)
-        status = undo(home) if words == ["undo"] else cli.main()
+        status = undo(home) if words == ["undo"] else cli.run()
     finally:
         os._exit(status)
 

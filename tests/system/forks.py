@@ -12,7 +12,7 @@ _LOOP = """
 import json, os, sys
 import requests
 import mino.commands.ask, mino.commands.recover, mino.journal.schema
-from mino.cli import main
+from mino.cli import run
 
 statuses = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -20,7 +20,7 @@ for line in sys.stdin:
     words = json.loads(line)
     if not os.fork():
         sys.argv = ["mino", *words]
-        os._exit(main())
+        os._exit(run())
     print(os.waitstatus_to_exitcode(os.wait()[1]), file=statuses, flush=True)
 """
 

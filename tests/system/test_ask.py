@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from tests.server import Reply, ScriptedServer, completed, delta, ended, events, message
-from tests.system.program import ROOT, Program, finish, read_until, sent_texts
+from tests.system.program import ROOT, Program, finish, read_until, sent_texts, two_turns
 
 ANSWER = json.loads((ROOT / "schemas" / "answer.v1.schema.json").read_text())
 TURN = ["user_message", "assistant_message", "completed"]
@@ -129,24 +129,6 @@ def test_context_chooses_how_many_turns_are_sent(mino: Program, context: str, te
     with ScriptedServer(completed("A3")) as server:
         assert mino.run("ask", "--context", context, "now", server=server).status == 0
     assert server.requests[0].json == ended.json
-
-
-def two_turns() -> bytes:
-    """A journal: one, A1, two (with a failed turn before it), A2."""
-    from mino.journal.record import Record, assistant_message, encode, turn_end, user_message
-
-    first, failed, second = (f"0193a0b1c2d37000800000000000000{n}" for n in (1, 2, 3))
-    records: list[Record] = [
-        user_message(1, first, "one"),
-        assistant_message(2, first, "A1", None),
-        turn_end(3, first, "completed"),
-        user_message(4, failed, "never answered"),
-        turn_end(5, failed, "failed"),
-        user_message(6, second, "two"),
-        assistant_message(7, second, "A2", None),
-        turn_end(8, second, "completed"),
-    ]
-    return b"".join(map(encode, records))
 
 
 def test_a_dry_run_sends_and_writes_nothing(mino: Program, server: ScriptedServer) -> None:

@@ -112,7 +112,7 @@ def test_ask_recovers_it_and_sends_only_completed_turns(mino: Program, server: S
     assert report.state == "clean" and report.turns["interrupted"] == bool(case.closed)
 
     assert len(asked.err.splitlines()) == bool(case.cut or case.closed)
-    assert not case.cut or (f"{case.cut} bytes" in asked.err and str(mino.copies[0]) in asked.err)
+    assert not case.cut or (f"{case.cut} byte" in asked.err and str(mino.copies[0]) in asked.err)
     assert not case.closed or case.closed in asked.err
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.server import Recorded, Reply, ScriptedServer, completed, error, events
-from tests.system.program import Program, finish, read_until, sent_texts
-from tests.system.test_ask import two_turns
+from tests.system.program import Program, finish, read_until, sent_texts, two_turns
 
 
 def configure(mino: Program, *lines: str) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -172,13 +171,9 @@ def test_create_follows_no_link(tmp_path: Path) -> None:
         create(str(tmp_path / "missing" / "file"), [b"x"])
 
 
-class Boom(Exception):
-    pass
-
-
 def exploding() -> Iterator[bytes]:
     yield b"half"
-    raise Boom
+    raise EOFError
 
 
 @pytest.mark.parametrize("make", [create, replace])
@@ -186,7 +181,7 @@ def test_a_file_that_cannot_be_made_whole_does_not_stay(tmp_path: Path, make: Ca
     path = tmp_path / "file"
     if make is replace:
         path.write_bytes(b"old")
-    with pytest.raises(Boom):
+    with pytest.raises(EOFError):
         make(str(path), exploding())
     assert [other.name for other in tmp_path.iterdir()] == (["file"] if make is replace else [])
     assert make is create or path.read_bytes() == b"old"
@@ -206,7 +201,6 @@ def test_a_file_that_is_too_large_does_not_stay(tmp_path: Path, make: str) -> No
     run = subprocess.run([sys.executable, "-c", code, path], env=environ, capture_output=True, text=True, check=True)
     assert "cannot write" in run.stdout and "File too large" in run.stdout
     assert list(tmp_path.iterdir()) == []
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
 
 
 def test_replace_is_one_rename_of_a_synced_file(tmp_path: Path, calls: list[str]) -> None:

@@ -32,12 +32,12 @@ def user(text: str) -> dict[str, Any]:
 # The engine
 
 SERVE = """
-import sys
+import os, sys
 from mino.responses import local
 with local.serve(sys.argv[1] if sys.argv[1:] else None) as url:
     print(url, flush=True)
     sys.stdin.read()
-local.end_process(0)
+os._exit(0)
 """
 
 
