@@ -13,6 +13,7 @@ import gc
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -20,6 +21,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 # A short command makes little garbage and many objects that stay: looking through them again and again is a tenth of
 # its time. Garbage is still found, in larger heaps.
 gc.set_threshold(50_000)
+# The libraries' own warnings are for programmers, and every line on stderr is Mino's.
+if not sys.warnoptions:
+    warnings.simplefilter("ignore")
 
 import click
 
@@ -47,6 +51,10 @@ def cli(context: click.Context, home: str | None) -> None:
     context.obj = home
 
 
+# Of a command that needs the session for itself.
+wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0).")
+
+
 def server_options(command: Command) -> Command:
     """The options of a command that asks a model; their values are read in `mino.settings`, wherever they come from."""
     options = [
@@ -55,7 +63,7 @@ def server_options(command: Command) -> Command:
         click.option("--local", is_flag=True, default=None, help="Use the embedded llama.cpp engine; no key is sent."),
         click.option("--context", metavar="all|none|N", help="How many earlier completed turns are sent (all)."),
         click.option("--instructions", metavar="FILE", help="Instructions for the model, instead of SOUL.md."),
-        click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0)."),
+        wait_option,
         click.option("--timeout", metavar="SECONDS", help="How long the service may be silent (300)."),
         click.option("--retries", metavar="N", help="Further attempts before the first byte of an answer (2)."),
     ]
@@ -145,18 +153,16 @@ def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--salvage", "with_salvage", is_flag=True, help="Of an invalid file, keep every whole turn.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@wait_option
 @click.pass_obj
-def recover(home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
+def recover(
+    home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
+) -> int:
     """Cut an unfinished end and close an open turn, after a copy of the whole file."""
     from mino.commands.recover import recover as command
-    from mino.home import find_home
 
-    return command(find_home(home, os.environ), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
-
-
-def wait_option(command: Command) -> Command:
-    """`--wait` of a command that needs the session for itself; its value is read in `mino.settings`."""
-    return click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0).")(command)
+    place, seconds = _place_and_wait(home, wait)
+    return command(place, seconds, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
 
 
 @history.command(epilog=EXIT_STATUS)

@@ -6,9 +6,9 @@ wait while something is saved, and interrupt at once while the wire is read.
 
 from collections.abc import Callable
 
-from mino import signals
+from mino import signals, terminal
 from mino.conversation import Conversation
-from mino.errors import AnswerIncomplete, Interrupted, ReaderGone, StorageFailed
+from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, StorageFailed
 from mino.journal.record import EndStatus, new_id
 from mino.responses.answer import Answer
 from mino.responses.client import Client
@@ -34,8 +34,8 @@ def run(conversation: Conversation | None, client: Client, request: Request, sho
         except (Interrupted, ReaderGone):
             _end(conversation, turn_id, "cancelled")
             raise
-        except BaseException:
-            _end(conversation, turn_id, "failed")
+        except BaseException as failure:
+            _end(conversation, turn_id, "failed", failure)
             raise
         if answer.status == "completed":
             _complete(conversation, turn_id, request.question, answer, "was shown and " if show else "")
@@ -66,12 +66,16 @@ def _complete(conversation: Conversation | None, turn_id: str, question: str, an
         raise StorageFailed(f"{failure.message}: the answer {known}may not be saved", "mino history verify") from None
 
 
-def _end(conversation: Conversation | None, turn_id: str, status: EndStatus) -> None:
+def _end(
+    conversation: Conversation | None, turn_id: str, status: EndStatus, cause: BaseException | None = None
+) -> None:
     if not conversation:
         return
     try:
         conversation.end(turn_id, status)
     except StorageFailed as failure:
+        if isinstance(cause, MinoError):
+            terminal.notice(cause.message)  # it happened first, and the storage failure takes its place
         raise StorageFailed(
             f"{failure.message}: the end of the {status} turn may not be saved", "mino history verify"
         ) from None

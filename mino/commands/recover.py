@@ -18,7 +18,7 @@ from mino.journal.recovery import Recovery
 from mino.journal.salvage import Region, Salvage, rehearse, salvage
 
 
-def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
+def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
     """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
 
     The exit status: 0, or 1 where a dry run found something to do. Raises InvalidData for an invalid file without
@@ -28,7 +28,7 @@ def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, 
     if path is None:
         terminal.notice("there is no conversation yet")
         return 0
-    with _open(home_of(home, path), path, dry_run) as (journal, report):
+    with _open(home_of(home, path), wait, path, dry_run) as (journal, report):
         with signals.held():  # or a recovery copy could stay that is not whole
             done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
         if dry_run and not with_salvage:
@@ -41,7 +41,7 @@ def recover(home: Home, file: str | None, *, dry_run: bool, with_salvage: bool, 
 
 
 @contextmanager
-def _open(home: Home | None, path: str, dry_run: bool) -> Iterator[tuple[Journal, Report]]:
+def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[tuple[Journal, Report]]:
     """The file at `path` and its report; for a dry run as a reader opens it, else as the one writer does."""
     if dry_run and home:
         with open_for_reading(home, path) as (fd, in_use):
@@ -49,7 +49,7 @@ def _open(home: Home | None, path: str, dry_run: bool) -> Iterator[tuple[Journal
                 raise SessionInUse("the session is in use by another process", "try again when it has ended")
             yield _load(path, fd)
         return
-    with lock_home(home, 0) if home else nullcontext():
+    with lock_home(home, wait) if home else nullcontext():
         fd = open_regular(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND)
         try:
             yield _load(path, fd)

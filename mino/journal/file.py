@@ -187,7 +187,10 @@ def replace(path: str, data: Iterable[bytes]) -> int:
     """
     directory = os.path.dirname(path)
     temporary = os.path.join(directory, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
-    size = create(temporary, data)
+    try:
+        size = create(temporary, data)
+    except (CannotCreate, StorageFailed) as failure:  # a person knows the file by its own name
+        raise type(failure)(failure.message.replace(temporary, path), failure.hint) from None
     try:
         os.rename(temporary, path)
     except OSError as error:

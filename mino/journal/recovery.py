@@ -8,7 +8,7 @@ import os
 import time
 from typing import NamedTuple
 
-from mino.errors import InvalidData
+from mino.errors import CannotCreate, InvalidData, StorageFailed
 from mino.journal.file import Journal, create
 from mino.journal.findings import NEWER, Finding, Report, State
 
@@ -40,13 +40,17 @@ def recover(journal: Journal, report: Report) -> Recovery:
     where a step fails; the file is then as it was, or cut with its copy made.
     """
     refuse_invalid(journal.path, report)
-    planned, copy = plan(report), None
-    if planned.cut_bytes:
-        copy = copy_whole(journal)
-        journal.cut(report.end)
-    if planned.closed_turn:
-        # A turn that the next request left out must not look, later, as if it could still be answered.
-        journal.end(planned.closed_turn, "interrupted")
+    planned = plan(report)
+    copy = copy_whole(journal) if planned.cut_bytes else None
+    try:
+        if planned.cut_bytes:
+            journal.cut(report.end)
+        if planned.closed_turn:
+            # A turn that the next request left out must not look, later, as if it could still be answered.
+            journal.end(planned.closed_turn, "interrupted")
+    except StorageFailed as failure:
+        where = f"; the whole file is in '{copy}'" if copy else ""
+        raise StorageFailed(failure.message + where, failure.hint) from None
     return Recovery(planned.state, planned.cut_bytes, copy, planned.closed_turn)
 
 
@@ -58,7 +62,10 @@ def copy_whole(journal: Journal) -> str:
     stem = journal.path.removesuffix(".jsonl")
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     copy = f"{stem}-recovery-{now}-{os.urandom(4).hex()}.jsonl"
-    create(copy, journal.chunks())
+    try:
+        create(copy, journal.chunks())
+    except (CannotCreate, StorageFailed) as failure:
+        raise type(failure)(f"{failure.message}; '{journal.path}' is unchanged", failure.hint) from None
     return copy
 
 

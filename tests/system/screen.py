@@ -48,7 +48,12 @@ if not job:
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
     os.execvp(command[0], command)
-signal.signal(signal.SIGHUP, lambda *_: os.kill(job, signal.SIGHUP))
+def forward(number, frame):
+    try:
+        os.kill(job, number)
+    except ProcessLookupError:
+        pass  # it ended first
+signal.signal(signal.SIGHUP, forward)
 os.write(report, b"%d\\n" % job)
 status = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
 try:

@@ -18,7 +18,7 @@ Output = pytest.CaptureFixture[str]
 def repair(
     home: Home, file: str | None = None, dry_run: bool = False, with_salvage: bool = False, as_json: bool = False
 ) -> int:
-    return recover(home, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
+    return recover(home, 0, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
