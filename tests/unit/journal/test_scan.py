@@ -105,6 +105,23 @@ def test_one_bad_line_in_a_batch_changes_nothing_for_the_others() -> None:
     assert list(scan.read(GOOD)) == [json.loads(line) for line in GOOD]
 
 
+@pytest.mark.parametrize("part", range(8))
+def test_both_paths_agree_on_a_million_records(part: int) -> None:
+    choice = random.Random(part)
+    broken = mutants(seed=part + 10, count=5_000)
+    read = 0
+    while read < 125_000:
+        lines = [
+            line.replace(b'"seq":', b'"seq":%d' % choice.randrange(1, 10**12)) for line in choice.choices(GOOD, k=250)
+        ]
+        if choice.random() < 0.2:  # the other batches are good, and go the fast path as a whole
+            for place in choice.sample(range(250), choice.randrange(1, 40)):
+                lines[place] = next(broken, lines[place])
+        for line, record in zip(lines, scan.read(lines), strict=True):
+            assert describe(record) == describe(scan.explain(line)), line
+        read += len(lines)
+
+
 def judge(line: bytes, by_schema: jsonschema.Draft202012Validator) -> bool:
     """Whether `line` is a record, by another way: Python's json, the slow validator, and the rules one by one."""
     twice = [False]
