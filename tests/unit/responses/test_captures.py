@@ -4,6 +4,7 @@ The outcome is what the recording deserves: an answer with its text, or the fail
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -154,6 +155,21 @@ def test_recording_that_breaks_off_at_fifty_places_is_never_a_whole_answer(name:
             assert whole[0].startswith(shown) or whole[1] == "failed"
         else:  # only what comes after the terminal event was lost
             assert (shown, status, said) == whole
+
+
+@pytest.mark.parametrize("name", sorted(FAILURES.keys() - set(STREAMS)))
+def test_recorded_refusal_is_the_same_however_it_arrives(name: str) -> None:
+    status, sentence, _ = FAILURES[name]
+    whole = captures.load(name).reply()
+    [body] = [step for step in whole.steps if isinstance(step, bytes)]
+    slow = replace(whole, steps=[body[place : place + 1] for place in range(len(body))], ending="chunked")
+    cut = [replace(whole, steps=[body[: len(body) * place // 50]], ending="cut") for place in range(50)]
+    with ScriptedServer(slow, *cut) as server:
+        outcomes = [ask(server) for _ in range(51)]
+    assert sentence in outcomes[0].message
+    for outcome in outcomes:
+        assert outcome.error and (outcome.error.status, outcome.shown) == (status, "")
+        assert "\n" not in outcome.message and len(outcome.message) < 500
 
 
 def test_cut_recording_with_pieces_shown_is_a_failure() -> None:
