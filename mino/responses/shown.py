@@ -29,10 +29,11 @@ class Shown:
 
     def more(self, text: str) -> str:
         """A clean piece for the part that had the last one: nothing but the text is new."""
-        before = self._release()
+        if self._half:
+            return self._release() + self.more(text)
         self._of_part.append(text)
         self._pieces.append(text)
-        return before + text
+        return text
 
     def piece(self, part: Part, text: str) -> str:
         """A piece of `part`. Halves of a character that arrive in two pieces become one."""
