@@ -77,6 +77,6 @@ class Report:
         return "in-use" if self.in_use else "clean"
 
     @property
-    def first_invalid(self) -> Finding | None:
-        """The finding to name when a writer has to stop."""
-        return next((finding for finding in self.findings if finding.code in INVALID), None)
+    def worst(self) -> Finding:
+        """The finding to name for a file that is not clean: the first that makes it invalid, else the first."""
+        return next((finding for finding in self.findings if finding.code in INVALID), self.findings[0])

@@ -5,12 +5,16 @@ any point leaves the original bytes in the file or in the copy.
 """
 
 import os
+import re
 import time
 from typing import NamedTuple
 
 from mino.errors import CannotCreate, InvalidData, StorageFailed
 from mino.journal.file import Journal, create
 from mino.journal.findings import NEWER, Finding, Report, State
+
+# The name of a recovery copy without its ending, of a session or of a saved one; `copy_whole` makes such names.
+COPY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Recovery(NamedTuple):
@@ -72,7 +76,7 @@ def copy_whole(journal: Journal) -> str:
 def refuse_invalid(path: str, report: Report) -> None:
     """Raise InvalidData where `report` says that the file at `path` is invalid: where, what, and what to do."""
     if report.state == "invalid":
-        finding = report.first_invalid or report.findings[0]
+        finding = report.worst
         raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))
 
 

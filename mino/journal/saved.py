@@ -16,13 +16,11 @@ from typing import NamedTuple
 from mino.errors import InvalidData, MinoError, NotThere, StorageFailed, UsageMistake
 from mino.journal.file import Journal, chunks, open_failure, open_regular, replace, sync_directory
 from mino.journal.loader import Loading
-from mino.journal.recovery import place
+from mino.journal.recovery import COPY_NAME, place
 
 SUFFIX = ".jsonl"
 MAX_NAME_BYTES = 200  # with what is added to it, a name stays below the 255 bytes of most file systems
 _OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
-# What `history recover FILE` leaves beside a saved session is a recovery copy of it, and no saved session.
-_RECOVERY_COPY = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Saved(NamedTuple):
@@ -50,7 +48,7 @@ def name_flaw(name: str) -> str | None:
         return "it contains a control character, or bytes that are not UTF-8"
     if len(base.encode()) > MAX_NAME_BYTES:
         return f"it has {len(base.encode())} bytes, more than {MAX_NAME_BYTES}"
-    if _RECOVERY_COPY.fullmatch(name):
+    if COPY_NAME.fullmatch(name):  # `history recover FILE` leaves one beside a saved session
         return "it is the name of a recovery copy"
     return None
 
@@ -89,8 +87,7 @@ def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
         report = loading.report
         if report.state != "clean":
             command = "recover" if report.state == "recoverable" else "verify"
-            finding = report.first_invalid or report.findings[0]
-            raise InvalidData(f"{place(path, finding)}; nothing was loaded", f"mino history {command} '{path}'")
+            raise InvalidData(f"{place(path, report.worst)}; nothing was loaded", f"mino history {command} '{path}'")
         os.lseek(fd, 0, os.SEEK_SET)
         yield chunks(fd, path)
 

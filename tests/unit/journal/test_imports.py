@@ -132,7 +132,7 @@ def test_the_turn_count_is_compared(count: int | None, told: list[str]) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "where"),
     [
-        ("messages", b'[\n{"role":"user",}]', "line 2 (byte 15 of the line) is not JSON"),
+        ("messages", b'[\n{"role":"user"x}]', "line 2 (byte 14 of the line) is not JSON"),
         ("messages", '{}\n{"角色":1,x}'.encode(), "line 2 (byte 12 of the line) is not JSON"),
         ("messages", b'[\n{"role":"user","content":"\xff"}]', "is not UTF-8: 0xff at byte 28 (line 2)"),
         ("messages", b"\xef\xbb\xbf[\xff]", "is not UTF-8: 0xff at byte 4 (line 1)"),

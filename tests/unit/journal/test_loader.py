@@ -84,7 +84,7 @@ def test_a_case(name: str) -> None:
     assert first.state == state
     assert first.findings[:1] == report.findings[:1]
     if state == "invalid":
-        assert first.first_invalid == first.findings[-1] == report.findings[0]
+        assert first.worst == first.findings[-1] == report.findings[0]
         assert sum(turn.last_line for turn in before[-1:]) < findings[0][1]
     else:
         assert (before, first.findings, first.end) == (seen, report.findings, report.end)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from mino.errors import CannotCreate, InvalidData, StorageFailed
-from mino.home import RECOVERY_NAME
 from mino.journal import file, recovery
 from mino.journal.file import Journal, open_regular
 from mino.journal.findings import Finding, Report
@@ -80,7 +79,7 @@ def test_a_recoverable_case(name: str, path: Path) -> None:
     assert completed(path.read_bytes()) == completed(data)
     assert (done.copy is None) is name.startswith("open-")
     if done.copy:
-        assert Path(done.copy).parent == path.parent and RECOVERY_NAME.fullmatch(Path(done.copy).name)
+        assert Path(done.copy).parent == path.parent and recovery.COPY_NAME.fullmatch(Path(done.copy).stem)
         assert Path(done.copy).read_bytes() == data
     if name == "open-question":
         assert path.read_bytes()[len(data) :].startswith(b'{"v":1,"seq":5,"type":"turn_end"')
