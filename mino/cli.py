@@ -48,6 +48,7 @@ EXIT_STATUS = (
 @click.pass_context
 def cli(context: click.Context, home: str | None) -> None:
     """Ask language models from a shell, and keep the conversation in one crash-safe file."""
+    terminal.name_home(home)
     context.obj = home
 
 
@@ -349,7 +350,9 @@ def _run() -> int:
         return 2
     except ReaderGone:
         raise
-    except SystemExit:  # click's answer to a closed pipe while it prints a help text
+    except SystemExit as end:  # click's own: after a shell completion, or 1 for a pipe that closed under a help text
+        if not end.code:
+            return 0
         raise ReaderGone from None
     except OSError as error:  # of a help text too: what Mino itself reads and writes has its own sentences
         sys.stdout = io.StringIO()  # or the rest of the text would be written again, and fail again, at exit

@@ -1,9 +1,11 @@
 """The live session: lock, load, recover, append, context. What `ask` and `chat` hold while they run."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from mino import signals, terminal
 from mino.errors import SessionInUse
@@ -123,6 +125,11 @@ def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
         terminal.hint(way_out)
 
 
+def tell_in_use() -> None:
+    """Say that a writer holds the session, so that what it has not finished is no finding (spec section 6)."""
+    terminal.notice("the session is in use by another process; what it has not finished is not shown as damage")
+
+
 def tell_recovery(recovery: Recovery) -> None:
     """One line on what recovery did; none where there was nothing to do."""
     if recovery.is_needed:
@@ -158,17 +165,26 @@ def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
             lock.close()
 
 
-def read_session(home: Home, keep: int | None = None, *, completed: bool = False) -> tuple[list[Turn], Report | None]:
-    """The last `keep` turns of the session (`completed`: of those), and the report; no report before the first turn.
+class Reading(NamedTuple):
+    """What a reader finds of the session: its file, its turns, and the report on it."""
+
+    path: str
+    turns: list[Turn]
+    report: Report
+
+
+def read_session(home: Home, keep: int | None = None, *, completed: bool = False) -> Reading | None:
+    """The session with its last `keep` turns (`completed`: of those); None where there is no session file yet.
 
     The lock is let go before the caller prints a word: a pager that waits must not stop a writer.
     """
     path = find_session(home)
     if path is None:
-        return [], None
+        return None
+    limit = None if keep is None else min(keep, sys.maxsize)  # deque takes no more
     with open_for_reading(home, path) as (fd, in_use):
         loading = Loading(chunks(fd, path))
-        turns = deque((turn for turn in loading if not completed or turn.status == "completed"), keep)
+        turns = deque((turn for turn in loading if not completed or turn.status == "completed"), limit)
         if in_use:
             loading.report.tolerate_writer()
-    return list(turns), loading.report
+    return Reading(path, list(turns), loading.report)

@@ -89,3 +89,11 @@ class Interrupted(BaseException):
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
         self.signum = signum
+
+
+def shell_word(text: str) -> str:
+    """`text` as one word of a shell command, so that a hint can be pasted whatever a file or a session is called."""
+    if text.isprintable():
+        return "'" + text.replace("'", "'\\''") + "'"
+    # A control character will be shown as `\x0a`, which a shell takes for the character itself within `$'...'`.
+    return "$'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake
+from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake, shell_word
 from mino.journal.file import TEMPORARY, open_failure, open_regular, sync_directory
 
 SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
-RECOVERY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}\.jsonl")
 
 
 class Home(NamedTuple):
@@ -66,6 +65,31 @@ def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | N
     return home if os.access(home.path, os.R_OK | os.X_OK) else None
 
 
+def home_of(home: Home, path: str) -> Home | None:
+    """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if _is_same(folder, home.sessions) or _is_same(folder, home.saved):
+        return home  # whether it was ever locked or not
+    parent = os.path.dirname(folder)
+    if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
+        return Home(parent, is_default=False)
+    return None
+
+
+def is_session(home: Home, path: str) -> bool:
+    """Whether `path` names a session file of `home`, and not a copy of one."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return bool(SESSION_NAME.fullmatch(name)) and _is_same(folder, home.sessions)
+
+
+def _is_same(folder: str, other: str) -> bool:
+    # By what they are: in a folder that is a link to another disk, the shell and `find` know that disk's name for it.
+    try:
+        return os.path.samefile(folder, other)
+    except (OSError, ValueError):
+        return folder == other
+
+
 def find_session(home: Home) -> str | None:
     """The path of the one session file, or None before the first.
 
@@ -80,7 +104,7 @@ def find_session(home: Home) -> str | None:
     if len(names) > 1:
         raise InvalidData(
             f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
-            f"keep one there: mv '{os.path.join(home.sessions, names[-1])}' '{home.path}'",
+            f"keep one there: mv {shell_word(os.path.join(home.sessions, names[-1]))} {shell_word(home.path)}",
         )
     return os.path.join(home.sessions, names[0]) if names else None
 
@@ -116,7 +140,9 @@ def make_directory(path: str) -> bool:
     except FileExistsError:
         if os.path.isdir(path):
             return False  # another process made it at the same moment
-        raise CannotCreate(f"cannot create the directory '{path}': a file has its name", f"ls -l '{path}'") from None
+        raise CannotCreate(
+            f"cannot create the directory '{path}': a file has its name", f"ls -l {shell_word(path)}"
+        ) from None
     except OSError as error:
         raise CannotCreate(f"cannot create the directory '{path}': {error.strerror}") from None
     sync_directory(os.path.dirname(path))
@@ -125,22 +151,31 @@ def make_directory(path: str) -> bool:
 
 def wide(home: Home) -> Iterator[tuple[str, int, int]]:
     """What in the home others can reach: path, mode, and the mode it should have."""
+    yield from wide_places(home)
     for directory in (home.sessions, home.saved):
-        with suppress(OSError):
-            yield from _wide(directory, 0o700)
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-                    yield from _wide(entry.path, 0o600)
-    for file in (home.lock, home.current):
-        with suppress(OSError):
-            yield from _wide(file, 0o600)
+                yield from wide_file(entry.path)
+
+
+def wide_places(home: Home) -> Iterator[tuple[str, int, int]]:
+    """As `wide`, without the files in the folders: there can be thousands."""
+    for path, wanted in ((home.sessions, 0o700), (home.saved, 0o700), (home.lock, 0o600), (home.current, 0o600)):
+        yield from _wide(path, wanted)
+
+
+def wide_file(path: str) -> Iterator[tuple[str, int, int]]:
+    """As `wide`, of the one file at `path` in a folder of Mino's; nothing where it is none of Mino's."""
+    with suppress(OSError):
+        if path.endswith(".jsonl") and stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
+            yield from _wide(path, 0o600)
 
 
 def _wide(path: str, wanted: int) -> Iterator[tuple[str, int, int]]:
-    mode = stat.S_IMODE(os.stat(path, follow_symlinks=wanted == 0o700).st_mode)
-    if mode & 0o077:
-        yield path, mode, wanted
+    with suppress(OSError):
+        mode = stat.S_IMODE(os.stat(path, follow_symlinks=wanted == 0o700).st_mode)
+        if mode & 0o077:
+            yield path, mode, wanted
 
 
 def narrow(home: Home) -> list[str]:
@@ -191,9 +226,9 @@ def read_soul(path: str, *, required: bool = False) -> str | None:
             raise NotThere(f"'{path}' does not exist") from None
         return None
     except OSError as error:
-        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l '{path}'") from None
+        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file '{path}'") from None
+        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file {shell_word(path)}") from None
     return text if text.strip() else None

@@ -64,7 +64,7 @@ def _read(path: str, name: str | None, *, live: bool, in_use: bool) -> Iterator[
         facts = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
         return  # deleted since the directory was read
-    time = datetime.fromtimestamp(facts.st_mtime, UTC)
+    time = datetime.fromtimestamp(saved.file_time(facts), UTC)
     try:
         fd = open_regular(path, os.O_RDONLY)
         try:

@@ -17,12 +17,17 @@ Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 
+def count_processors() -> int:
+    """The processors that this process may use: in a container, or under taskset, not all of the machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def map_in_order(work: Callable[[Item], Outcome], items: Sequence[Item]) -> Generator[Outcome]:
     """The outcome of `work` for each of `items`; it must be picklable. What `work` raises passes through.
 
     Forks, so there must be no other thread.
     """
-    count = min(os.cpu_count() or 1, len(items))
+    count = min(count_processors(), len(items))
     started: list[tuple[int, BinaryIO]] = []
     try:
         with suppress(OSError):  # no more processes, or files: the work is done here

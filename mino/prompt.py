@@ -50,7 +50,8 @@ class Lines:
             terminal.show(PROMPT)
             line = self._next()
         except Interrupted:
-            terminal.show("\n")
+            if not terminal.is_stuck():
+                terminal.show("\n")
             raise
         if line is None or not terminal.is_terminal(STDIN):
             terminal.show((line or b"").decode("utf-8", "replace") + "\n")

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from mino import signals
 from mino.conversation import Conversation
-from mino.errors import MinoError, NotThere, StorageFailed
+from mino.errors import MinoError, NotThere, StorageFailed, shell_word
 from mino.home import Home, make_directory
 from mino.journal import saved
 from mino.journal.file import open_regular, replace, sync_directory
@@ -137,7 +137,9 @@ def set_live_name(home: Home, name: str | None) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StorageFailed(f"cannot remove '{home.current}': {error.strerror}", f"ls -l '{home.current}'") from None
+        raise StorageFailed(
+            f"cannot remove '{home.current}': {error.strerror}", f"ls -l {shell_word(home.current)}"
+        ) from None
     sync_directory(home.path)
 
 

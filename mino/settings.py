@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mino.errors import MinoError, Misconfigured, UsageMistake
+from mino.errors import MinoError, Misconfigured, UsageMistake, shell_word
 from mino.home import Home
 
 DEFAULT_MODEL = "gpt-5.5"  # the one place that names it
@@ -192,13 +192,13 @@ def read_config(path: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l '{path}'") from None
+        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
     import tomllib
 
     try:
         config = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
-        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file '{path}'") from None
+        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file {shell_word(path)}") from None
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a plain ValueError
         raise Misconfigured(f"'{path}' is not TOML: {str(error)[:200]}", "man mino") from None
     names = {name.replace("-", "_"): name for name in config}

@@ -23,13 +23,8 @@ _raised = False
 _tell: Callable[[], None] | None = None
 
 
-def catch() -> None:
-    """From now on a signal raises Interrupted instead of ending the process where it stands."""
-    _catch()
-
-
-def _catch() -> dict[signal.Signals, Any]:
-    """Catch what is not ignored; how each signal was treated before."""
+def catch() -> dict[signal.Signals, Any]:
+    """From now on a signal raises Interrupted, if it was not ignored; how each signal was treated before."""
     before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
     for signum, treatment in before.items():
         if treatment is not signal.SIG_IGN:
@@ -52,7 +47,7 @@ def _arrive(signum: int, frame: FrameType | None) -> None:
 def held() -> Iterator[None]:
     """Signals wait until this block ends; the first that came then raises Interrupted, unless the block failed."""
     global _holding
-    treatments = _catch()
+    treatments = catch()
     _holding, before = True, _holding
     try:
         yield

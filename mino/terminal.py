@@ -10,7 +10,8 @@ import select
 from collections.abc import Iterable
 from contextlib import suppress
 
-from mino.errors import MinoError, ReaderGone, StorageFailed
+from mino import signals
+from mino.errors import MinoError, ReaderGone, StorageFailed, shell_word
 
 STDOUT = 1
 STDERR = 2
@@ -24,7 +25,8 @@ _HIDDEN = [
 ]
 _VISIBLE = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _HIDDEN}
 _ESCAPED = {code: f"\\u{code:04x}" for code in _HIDDEN}  # JSON's own form (RFC 8259 section 7)
-_TOLD = {**_VISIBLE, 0x0A: "\\x0a"}  # a file name may hold a newline, and every line on stderr has its prefix
+# A file name may hold a newline, and every line on stderr has its prefix; and bytes that are not UTF-8 (PEP 383).
+_TOLD = {**_VISIBLE, 0x0A: "\\x0a", **{0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}}
 _ONE_LINE = {**_VISIBLE, 0x09: " ", 0x0A: " ", 0x2028: " ", 0x2029: " "}
 
 
@@ -53,6 +55,11 @@ def show(text: str) -> None:
     Raises ReaderGone when the reader closed the pipe, StorageFailed when stdout cannot be written.
     """
     _write(STDOUT, (visible(text) if is_terminal(STDOUT) else text).encode("utf-8", "replace"))
+
+
+def is_stuck() -> bool:
+    """Whether a signal is to end the process and stdout's reader takes nothing more: a newline would wait for it."""
+    return signals.is_pending() and not select.select([], [STDOUT], [], 0)[1]
 
 
 def show_lines(lines: Iterable[str]) -> None:
@@ -145,7 +152,7 @@ class AnswerStream:
         """
         with suppress(ReaderGone):
             clear_waiting()
-            if self._last != "\n":
+            if self._last != "\n" and not is_stuck():
                 self.show("\n")
 
 
@@ -154,9 +161,18 @@ def notice(sentence: str) -> None:
     _tell("mino: ", sentence)
 
 
+_mino = "mino"  # how a hint calls this program
+
+
+def name_home(home: str | None) -> None:
+    """From now on a hint gives its command the `--home` of this one; without it another conversation would be meant."""
+    global _mino
+    _mino = f"mino --home {shell_word(home)}" if home else "mino"
+
+
 def hint(command: str) -> None:
     """One `hint: ` line on stderr: what to run next."""
-    _tell("hint: ", command)
+    _tell("hint: ", _mino + command.removeprefix("mino") if command.startswith("mino ") else command)
 
 
 def tell(failure: MinoError) -> None:

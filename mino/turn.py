@@ -4,17 +4,13 @@ The question is on disk before the first byte of the request; the answer counts 
 wait while something is saved, and interrupt at once while the wire is read.
 """
 
-from collections.abc import Callable
-
 from mino import signals, terminal
 from mino.conversation import Conversation
 from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, StorageFailed
 from mino.journal.record import EndStatus, new_id
 from mino.responses.answer import Answer
-from mino.responses.client import Client
+from mino.responses.client import Client, Show
 from mino.responses.request import Request
-
-Show = Callable[[str], None]
 
 
 def run(conversation: Conversation | None, client: Client, request: Request, show: Show | None) -> tuple[str, Answer]:
@@ -26,8 +22,7 @@ def run(conversation: Conversation | None, client: Client, request: Request, sho
     """
     turn_id = new_id()
     with signals.held():
-        if conversation:
-            _begin(conversation, turn_id, request.question)
+        _begin(conversation, turn_id, request.question)
         try:
             with signals.delivered():
                 answer = client.ask(request, show)
@@ -50,7 +45,9 @@ def refuse_incomplete(answer: Answer) -> None:
         raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'it gave no reason'}")
 
 
-def _begin(conversation: Conversation, turn_id: str, question: str) -> None:
+def _begin(conversation: Conversation | None, turn_id: str, question: str) -> None:
+    if not conversation:
+        return
     try:
         conversation.begin(turn_id, question)
     except StorageFailed as failure:

@@ -1,10 +1,11 @@
-"""Homes for tests of saved sessions: files written and read byte for byte."""
+"""Homes, and journals to put into them: files written and read byte for byte."""
 
 import hashlib
 import json
 import os
 import re
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +13,9 @@ from mino.journal.findings import State
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
 from mino.journal.record import EndStatus, Record, assistant_message, encode, turn_end, user_message
+from tests.unit.journal.sample import FIRST
 
-SESSION = "0" * 31 + "7.jsonl"
+SESSION = f"{FIRST}.jsonl"
 
 
 def completed(*pairs: tuple[str, str]) -> bytes:
@@ -101,6 +103,7 @@ def questions(content: bytes) -> list[str]:
     return [turn.user for turn in turns_of(content)]
 
 
+@cache
 def obeys_modes() -> bool:
     """Whether file modes hold for this process; for root they do not."""
     with tempfile.TemporaryDirectory() as folder:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
 from mino import terminal, turn
-from mino.conversation import open_conversation, read_session, tell_size
+from mino.conversation import open_conversation, read_session, tell_in_use, tell_size
 from mino.errors import StorageFailed, UsageMistake
-from mino.home import Home, find_session
+from mino.home import Home
 from mino.journal.recovery import refuse_invalid
 from mino.model import first_step, name_model, open_model, read_instructions
 from mino.prompt import STDIN, to_text
@@ -59,9 +59,12 @@ def dry_run(
     instructions = read_instructions(home, settings)
     context: Sequence[ContextTurn] = []
     if home and history:
-        context, report = read_session(home, settings.context, completed=True)
-        if report:
-            refuse_invalid(find_session(home) or "", report)
+        reading = read_session(home, settings.context, completed=True)
+        if reading:
+            refuse_invalid(reading.path, reading.report)
+            context = reading.turns
+            if reading.report.in_use:
+                tell_in_use()
     request = Request(name_model(settings, environ), instructions, context, question)
     terminal.show_json(request.body(first_step(settings)))
 

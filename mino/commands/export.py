@@ -8,13 +8,12 @@ from mino import terminal
 from mino.commands.show import local_time, pick, tell_state
 from mino.conversation import read_session
 from mino.errors import NotThere
-from mino.home import Home, find_session
+from mino.home import Home
 from mino.journal.order import Turn
 from mino.journal.record import id_time
 from mino.journal.recovery import refuse_invalid
 
 Format = Literal["markdown", "text", "messages", "responses"]
-FORMATS: tuple[Format, ...] = ("markdown", "text", "messages", "responses")
 
 _LINE_ENDING = re.compile(r"\r\n|\r|\n")
 
@@ -24,11 +23,12 @@ def export(home: Home, *, form: Format, turn: str | None, last: int | None) -> N
 
     Raises InvalidData where the session is damaged, NotThere for a turn that is not there or not completed.
     """
-    turns, report = read_session(home)
-    if report:
-        refuse_invalid(find_session(home) or "", report)
+    reading = read_session(home)
+    if reading:
+        refuse_invalid(reading.path, reading.report)
     else:
         terminal.notice("there is no conversation yet")
+    turns = reading.turns if reading else []
     completed = [each for each in turns if each.status == "completed"]
     if turn:
         completed = [_pick_completed(turns, turn)]
@@ -39,8 +39,8 @@ def export(home: Home, *, form: Format, turn: str | None, last: int | None) -> N
     if last is not None and not turn:
         completed = completed[len(completed) - min(last, len(completed)) :]
     _print(completed, form)
-    if report:
-        tell_state(find_session(home) or "", report)
+    if reading:
+        tell_state(reading.path, reading.report)
 
 
 def _pick_completed(turns: Sequence[Turn], wanted: str) -> Turn:

@@ -1,17 +1,18 @@
 """`mino history forget`: take turns out for good, wherever in the home they are kept."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 
 from mino import terminal
-from mino.commands.show import pick
+from mino.commands.show import begins, pick
 from mino.conversation import open_conversation, read_session
-from mino.errors import MinoError, NotThere, SessionInUse, StorageFailed, UsageMistake
+from mino.errors import MinoError, NotThere, SessionInUse, StorageFailed, UsageMistake, shell_word
 from mino.home import Home, find_session
 from mino.journal.file import chunks, open_failure, open_regular
 from mino.journal.forget import Removal, ids_in
 from mino.journal.forget import forget as forget_in
+from mino.journal.loader import Loading
 from mino.journal.lock import lock_shared
 from mino.journal.order import Turn
 from mino.journal.recovery import refuse_invalid
@@ -40,6 +41,7 @@ def forget(home: Home, wait: float, wanted: Sequence[str], *, last: bool, dry_ru
             except MinoError as failure:
                 terminal.notice(failure.message)
                 failed.append(path)
+        others = list(_others(home, turn_ids))
     verb = "would remove" if dry_run else "removed"
     numbers = {turn.turn_id: f"{turn.number} " for turn in turns}
     terminal.show_lines(
@@ -47,6 +49,9 @@ def forget(home: Home, wait: float, wanted: Sequence[str], *, last: bool, dry_ru
         f"{verb} turn {numbers.get(removal.turn_id, '')}{removal.turn_id}"
         for path, removal in done
     )
+    for path in others:
+        terminal.notice(f"'{path}' is not a file of Mino's, and it still names a turn")
+        terminal.hint(f"rm {shell_word(path)}")
     if failed:
         still = ", ".join(f"'{path}'" for path in failed)
         raise StorageFailed(f"may still hold a turn: {still}", f"mino history forget {' '.join(sorted(turn_ids))}")
@@ -56,18 +61,17 @@ def forget(home: Home, wait: float, wanted: Sequence[str], *, last: bool, dry_ru
 def _held(home: Home, wait: float, dry_run: bool) -> Iterator[list[Turn]]:
     """The turns of the session, while the lock is held: as the one writer, for a dry run as a reader."""
     if not dry_run:
-        with open_conversation(home, wait, keep=0):
-            turns, _ = read_session(home)
-            yield turns
+        with open_conversation(home, wait, keep=0) as conversation:
+            yield list(Loading(conversation.journal.chunks()))
         return
     lock = lock_shared(home.lock)
     if lock is None:
         raise SessionInUse("the session is in use by another process", "try again when it has ended")
     try:
-        turns, report = read_session(home)
-        if report:
-            refuse_invalid(find_session(home) or "", report)
-        yield turns
+        reading = read_session(home)
+        if reading:
+            refuse_invalid(reading.path, reading.report)
+        yield reading.turns if reading else []
     finally:
         lock.close()
 
@@ -83,6 +87,18 @@ def _copies(home: Home, session: str | None) -> Iterator[str]:
             raise open_failure(directory, error) from None
         paths = (os.path.join(directory, name) for name in names if name.endswith(".jsonl"))
         yield from (path for path in paths if path != session)
+
+
+def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
+    """Files beside Mino's own that name one of the turns, an editor's backup say. They are the user's, and stay."""
+    for directory in (home.saved, home.sessions):
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if not entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                    with suppress(OSError), open(entry.path, "rb") as file:
+                        data = file.read()
+                        if any(turn_id.encode() in data for turn_id in turn_ids):
+                            yield entry.path
 
 
 def _choose(turns: Sequence[Turn], files: Sequence[str], wanted: Sequence[str], last: bool) -> set[str]:
@@ -104,8 +120,7 @@ def _find(turns: Sequence[Turn], files: Sequence[str], wanted: str) -> str:
         found.add(turn.turn_id)
     except NotThere as failure:
         missing = failure
-    begin = wanted.lower()
-    found |= {turn_id for path in files for turn_id in _ids(path) if begin and turn_id.startswith(begin)}
+    found |= {turn_id for path in files for turn_id in _ids(path) if begins(turn_id, wanted)}
     if len(found) > 1:
         raise UsageMistake(f"'{wanted}' is the beginning of more than one turn", "name it by its whole id")
     if missing and not found:

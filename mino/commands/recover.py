@@ -6,10 +6,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from mino import signals, terminal
-from mino.commands.verify import home_of
 from mino.conversation import describe, lock_home, open_for_reading
 from mino.errors import SessionInUse
-from mino.home import Home, find_session
+from mino.home import Home, find_session, home_of, is_session
 from mino.journal import recovery
 from mino.journal.file import Journal, chunks, open_regular
 from mino.journal.findings import Report
@@ -50,6 +49,8 @@ def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[
             yield _load(path, fd)
         return
     with lock_home(home, wait) if home else nullcontext():
+        if home and is_session(home, path):
+            find_session(home)  # of more than one conversation none is touched
         fd = open_regular(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND)
         try:
             yield _load(path, fd)

@@ -3,13 +3,12 @@
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 from mino import sessions, terminal
-from mino.commands.show import local_time
-from mino.conversation import lock_home, open_conversation
-from mino.errors import CannotCreate, InvalidData
+from mino.commands.show import local_time, rfc3339
+from mino.conversation import lock_home, open_conversation, tell_in_use
+from mino.errors import CannotCreate, InvalidData, shell_word
 from mino.home import Home, find_session, make_directory
 from mino.journal import imports, saved
 from mino.journal.file import chunks, open_regular, replace
@@ -55,6 +54,8 @@ def list_(home: Home, *, as_json: bool) -> None:
             terminal.show_json(describe_entry(entry))
     else:
         terminal.show_lines(write_entries(entries))
+    if any(entry.state == "in-use" for entry in entries):
+        tell_in_use()
     if not entries:
         terminal.notice("there is no conversation yet")
 
@@ -86,7 +87,7 @@ def import_(home: Home, wait: float, name: str, file: str, kind: imports.Kind) -
     with lock_home(home, wait):
         find_session(home)
         if os.path.lexists(path):
-            raise CannotCreate(f"there is a saved session '{name}' already", f"mino session delete '{name}'")
+            raise CannotCreate(f"there is a saved session '{name}' already", f"mino session delete {shell_word(name)}")
         imported = imports.read(_read_whole(file), file, kind)
         for sentence in imported.left_out:
             terminal.notice(f"'{file}' {sentence}")
@@ -95,7 +96,7 @@ def import_(home: Home, wait: float, name: str, file: str, kind: imports.Kind) -
         make_directory(home.saved)
         replace(path, imports.records(imported.turns))
     terminal.notice(f"imported {terminal.count(len(imported.turns), 'turn')} as '{name}'")
-    terminal.hint(f"mino session load '{name}'")
+    terminal.hint(f"mino session load {shell_word(name)}")
 
 
 def _read_whole(file: str) -> bytes:
@@ -162,7 +163,7 @@ def write_entries(entries: Sequence[Entry]) -> Iterator[str]:
 def _note(entry: Entry) -> str:
     if entry.state in ("clean", "in-use"):
         return entry.title
-    return f"({entry.state}: mino history verify '{entry.path}')"
+    return f"({entry.state}: mino history verify {shell_word(entry.path)})"
 
 
 def width(text: str) -> int:
@@ -183,13 +184,8 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
         "live": entry.live,
         "turns": entry.turns,
         "title": entry.title,
-        "created": rfc3339(entry.created) if entry.created else None,
+        "created": rfc3339(entry.created),
         "saved": rfc3339(entry.saved),
         "bytes": entry.bytes,
         "state": entry.state,
     }
-
-
-def rfc3339(time: datetime) -> str:
-    """`time` by RFC 3339 in UTC, to the millisecond."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"

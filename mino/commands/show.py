@@ -5,13 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from mino import terminal
-from mino.conversation import read_session
+from mino.conversation import read_session, tell_in_use
 from mino.errors import NotThere, UsageMistake
-from mino.home import Home, find_session
+from mino.home import Home
 from mino.journal.findings import Report
 from mino.journal.order import Turn
 from mino.journal.record import id_time
 from mino.journal.recovery import advice, place, refuse_invalid
+
+MIN_ID_DIGITS = 8  # fewer digits, and no letter, are the number of a turn
 
 
 def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> int:
@@ -19,33 +21,34 @@ def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_js
 
     The exit status: 0, or 65 for an invalid file, of which only what stands before the damage is shown.
     """
-    turns, report = read_session(home, last if turn is None else None, completed=context)
+    reading = read_session(home, last if turn is None else None, completed=context)
+    turns = reading.turns if reading else []
     if turn is not None:
         turns = [pick(turns, turn)]
-    path = find_session(home) or ""
-    if report is None:
+    if reading is None:
         terminal.notice("there is no conversation yet")
-    elif context:
+        return 0
+    path, _, report = reading
+    if context:
         refuse_invalid(path, report)
         from mino.responses.request import AS_RECEIVED, context_items
 
         terminal.show_json(context_items(turns, AS_RECEIVED))
         return tell_state(path, report)
-    in_use = bool(report and report.in_use)
     for number, each in enumerate(turns):
         if as_json:
-            terminal.show_json(describe_turn(each, in_use=in_use))
+            terminal.show_json(describe_turn(each, in_use=report.in_use))
         else:
-            terminal.show(("\n" if number else "") + write_turn(each, in_use=in_use))
-    return tell_state(path, report) if report else 0
+            terminal.show(("\n" if number else "") + write_turn(each, in_use=report.in_use))
+    return tell_state(path, report)
 
 
 def tell_state(path: str, report: Report) -> int:
     """Say on stderr what is not clean about the session; the exit status of that."""
     if report.in_use:
-        terminal.notice("the session is in use by another process; what it has not finished is not shown as damage")
+        tell_in_use()
     if report.state == "invalid":
-        finding = report.first_invalid or report.findings[0]
+        finding = report.worst
         terminal.notice(place(path, finding))
         terminal.hint(advice(path, finding))
         return 65
@@ -63,13 +66,22 @@ def pick(turns: Sequence[Turn], wanted: str) -> Turn:
         for turn in turns:
             if str(turn.number) == wanted:
                 return turn
-    found = [turn for turn in turns if wanted and turn.turn_id.startswith(wanted.lower())]
+    found = [turn for turn in turns if begins(turn.turn_id, wanted)]
     if len(found) > 1:
         numbers = ", ".join(str(turn.number) for turn in found[:10])
         raise UsageMistake(f"'{wanted}' is the beginning of more than one turn: {numbers}", "name it by its number")
     if not found:
         raise NotThere(f"there is no turn '{terminal.one_line(wanted)}'", "mino history show")
     return found[0]
+
+
+def begins(turn_id: str, wanted: str) -> bool:
+    """Whether `wanted` is a beginning of `turn_id`.
+
+    A few digits are a number and nothing else: `forget 0` must not take the only turn there is.
+    """
+    is_number = wanted.isdecimal() and len(wanted) < MIN_ID_DIGITS
+    return bool(wanted) and not is_number and turn_id.startswith(wanted.lower())
 
 
 def shown_status(turn: Turn, in_use: bool) -> str:
@@ -91,9 +103,8 @@ def local_time(time: datetime) -> str:
     return time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def rfc3339(turn_id: str) -> str | None:
-    """When the turn was made, by RFC 3339 in UTC to the millisecond; None where its id carries no time."""
-    time = id_time(turn_id)
+def rfc3339(time: datetime | None) -> str | None:
+    """`time`, which is in UTC, by RFC 3339 to the millisecond; None where it is not known."""
     return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z" if time else None
 
 
@@ -102,7 +113,7 @@ def describe_turn(turn: Turn, *, in_use: bool) -> dict[str, Any]:
     return {
         "number": turn.number,
         "turn_id": turn.turn_id,
-        "time": rfc3339(turn.turn_id),
+        "time": rfc3339(id_time(turn.turn_id)),
         "status": shown_status(turn, in_use),
         "user": turn.user,
         "assistant": turn.assistant,

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mino import terminal
-from mino.conversation import open_for_reading
+from mino.conversation import open_for_reading, tell_in_use
 from mino.errors import MinoError, StorageFailed
-from mino.home import SESSION_NAME, Home, find_session, wide
+from mino.home import SESSION_NAME, Home, find_session, home_of, is_session, wide_file, wide_places
 from mino.journal.file import chunks, open_failure
 from mino.journal.findings import Finding, Report
 from mino.journal.loader import Loading
-from mino.parallel import map_in_order
 from mino.progress import Progress
 
 STATE_STATUS = {"clean": 0, "in-use": 0, "recoverable": 1, "invalid": 65}
@@ -30,6 +29,8 @@ def verify(home: Home, files: Sequence[str], *, as_json: bool) -> int:
     if len(paths) < MANY_FILES:
         outcomes = (_check_one(home, path, alone=True) for path in paths)
         return _worst(_tell(path, outcome, as_json) for path, outcome in zip(paths, outcomes, strict=True))
+    from mino.parallel import map_in_order  # pickle, which comes with it, is a fortieth of a short check
+
     progress = Progress(f"checking {len(paths)} files", len(paths))
     statuses = []
     for path, outcome in zip(paths, map_in_order(lambda path: _check_one(home, path, alone=False), paths), strict=True):
@@ -86,6 +87,8 @@ def _tell(path: str, outcome: Report | MinoError, as_json: bool) -> int:
     if isinstance(outcome, MinoError):
         terminal.notice(outcome.message)
         return outcome.status
+    if outcome.in_use:
+        tell_in_use()
     if as_json:
         terminal.show_json(describe_report(path, outcome))
     else:
@@ -102,14 +105,12 @@ def check(home: Home, path: str, progress: Progress) -> Report:
     if place_of:
         with open_for_reading(place_of, path) as (fd, in_use):
             report = _load(fd, path, progress)
-        folder, name = os.path.split(os.path.abspath(path))
-        session = folder == place_of.sessions and bool(SESSION_NAME.fullmatch(name))
+        session = is_session(place_of, path)
         if in_use and session:
             report.tolerate_writer()
-        for wide_path, mode, wanted in wide(place_of):
-            if os.path.abspath(path) == wide_path or (session and not wide_path.endswith(".jsonl")):
-                message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
-                report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
+        for wide_path, mode, wanted in (*wide_file(path), *(wide_places(place_of) if session else ())):
+            message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
+            report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
         return report
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -119,17 +120,6 @@ def check(home: Home, path: str, progress: Progress) -> Report:
         return _load(fd, path, progress)
     finally:
         os.close(fd)
-
-
-def home_of(home: Home, path: str) -> Home | None:
-    """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if folder in (home.sessions, home.saved):
-        return home  # whether it was ever locked or not
-    parent = os.path.dirname(folder)
-    if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
-        return Home(parent, is_default=False)
-    return None
 
 
 def _load(fd: int, path: str, progress: Progress) -> Report:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from mino.errors import AccessRefused, CannotCreate, MinoError, NotThere, StorageFailed
+from mino.errors import AccessRefused, CannotCreate, MinoError, NotThere, StorageFailed, shell_word
 from mino.journal.lock import sync
 from mino.journal.record import EndStatus, Item, Record, assistant_message, encode, turn_end, user_message
 
@@ -119,18 +119,18 @@ def open_regular(path: str, flags: int, *, follow: bool = False) -> int:
         raise open_failure(path, error) from None
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise StorageFailed(f"'{path}' is not a regular file", f"ls -ld '{path}'")
+        raise StorageFailed(f"'{path}' is not a regular file", f"ls -ld {shell_word(path)}")
     return fd
 
 
 def open_failure(path: str, error: OSError) -> MinoError:
     """The failure of an open of `path` for reading or appending, by kind."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
-        return StorageFailed(f"'{path}' is a symbolic link", f"ls -l '{path}'")
+        return StorageFailed(f"'{path}' is a symbolic link", f"ls -l {shell_word(path)}")
     if isinstance(error, FileNotFoundError):
         return NotThere(f"'{path}' does not exist")
     if isinstance(error, PermissionError):
-        return AccessRefused(f"cannot open '{path}': {error.strerror}", f"ls -l '{path}'")
+        return AccessRefused(f"cannot open '{path}': {error.strerror}", f"ls -l {shell_word(path)}")
     return StorageFailed(f"cannot open '{path}': {error.strerror}")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from mino.errors import InvalidData
+from mino.errors import InvalidData, shell_word
 from mino.journal.record import assistant_message, encode, new_id, quote, turn_end, user_message, whole_text
 
 Kind = Literal["eino", "json", "messages"]
@@ -68,7 +68,7 @@ def _decode(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = f"{data[error.start]:#04x} at byte {error.start} (line {line})"
-        raise InvalidData(f"'{file}' is not UTF-8: {found}", f"file '{file}'") from None
+        raise InvalidData(f"'{file}' is not UTF-8: {found}", f"file {shell_word(file)}") from None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -12,7 +12,7 @@ import sys
 import time
 from contextlib import suppress
 
-from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
+from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed, shell_word
 
 _POLL = 0.02  # seconds between two tries; a turn takes far longer, and flock has no time-out of its own
 _READERS_WAIT = 2.0  # seconds a writer waits where only readers are in the way (spec section 6)
@@ -40,7 +40,7 @@ def lock_shared(path: str) -> Lock | None:
     except (FileNotFoundError, PermissionError):
         return Lock(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        raise StorageFailed(f"cannot open '{path}': {error.strerror}", f"ls -ld '{path}'") from None
+        raise StorageFailed(f"cannot open '{path}': {error.strerror}", f"ls -ld {shell_word(path)}") from None
     try:
         if _try(fd, fcntl.LOCK_SH, path):
             return Lock(fd)
@@ -64,11 +64,12 @@ def lock_exclusive(path: str, patience: float) -> Lock:
             if not os.path.lexists(path):
                 raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
             kind = AccessRefused if isinstance(error, PermissionError) else StorageFailed
-            raise kind(f"cannot open '{path}': {error.strerror}", f"ls -l '{path}'") from None
+            raise kind(f"cannot open '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
         if _try(fd, fcntl.LOCK_EX, path):
             if _names(path, fd):
                 if os.fstat(fd).st_mode & 0o600 != 0o600:
-                    os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
+                    with suppress(OSError):  # another owner's file, that this process could open nevertheless
+                        os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
                 _sign(fd)
                 return Lock(fd)
             os.close(fd)  # somebody replaced the file between open and flock: this lock guards nothing
@@ -92,11 +93,11 @@ def _open(path: str, flags: int) -> int:
         fd = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise StorageFailed(f"the lock '{path}' is a symbolic link", f"rm '{path}'") from None
+            raise StorageFailed(f"the lock '{path}' is a symbolic link", f"rm {shell_word(path)}") from None
         raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise StorageFailed(f"the lock '{path}' is not a regular file", f"ls -ld '{path}'")
+        raise StorageFailed(f"the lock '{path}' is not a regular file", f"ls -ld {shell_word(path)}")
     return fd
 
 

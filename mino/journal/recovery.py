@@ -9,7 +9,7 @@ import re
 import time
 from typing import NamedTuple
 
-from mino.errors import CannotCreate, InvalidData, StorageFailed
+from mino.errors import CannotCreate, InvalidData, StorageFailed, shell_word
 from mino.journal.file import Journal, create
 from mino.journal.findings import NEWER, Finding, Report, State
 
@@ -88,5 +88,5 @@ def place(path: str, finding: Finding) -> str:
 def advice(path: str, finding: Finding) -> str:
     """The command to run after `finding`."""
     if finding.code in NEWER:
-        return f"update Mino, or see the line: sed -n {finding.line}p '{path}'"
-    return f"mino history recover --salvage --dry-run '{path}'"
+        return f"update Mino, or see the line: sed -n {finding.line}p {shell_word(path)}"
+    return f"mino history recover --salvage --dry-run {shell_word(path)}"

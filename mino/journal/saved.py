@@ -3,6 +3,7 @@
 Every file appears under its name in one rename, whole and synced, or not at all. The caller holds the home's lock.
 """
 
+import filecmp
 import itertools
 import os
 import re
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from mino.errors import InvalidData, MinoError, NotThere, StorageFailed, UsageMistake
+from mino.errors import InvalidData, MinoError, NotThere, StorageFailed, UsageMistake, shell_word
 from mino.journal.file import Journal, chunks, open_failure, open_regular, replace, sync_directory
 from mino.journal.loader import Loading
 from mino.journal.recovery import COPY_NAME, place
@@ -21,6 +22,7 @@ from mino.journal.recovery import COPY_NAME, place
 SUFFIX = ".jsonl"
 MAX_NAME_BYTES = 200  # with what is added to it, a name stays below the 255 bytes of most file systems
 _OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
+_LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone takes into the year 10000
 
 
 class Saved(NamedTuple):
@@ -87,7 +89,9 @@ def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
         report = loading.report
         if report.state != "clean":
             command = "recover" if report.state == "recoverable" else "verify"
-            raise InvalidData(f"{place(path, report.worst)}; nothing was loaded", f"mino history {command} '{path}'")
+            raise InvalidData(
+                f"{place(path, report.worst)}; nothing was loaded", f"mino history {command} {shell_word(path)}"
+            )
         os.lseek(fd, 0, os.SEEK_SET)
         yield chunks(fd, path)
 
@@ -144,16 +148,40 @@ def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) 
 
 
 def _keep_older(directory: str, name: str, path: str) -> str:
-    """Copy, not rename: after a crash between the two steps the name must still have its session."""
+    """Copy, not rename: after a crash between the two steps the name must still have its session.
+
+    A copy that an attempt before this one made is taken again: a job that saves on a full disk would fill it with them.
+    """
     with _open(path, name) as fd:
-        older = older_name(directory, name, os.fstat(fd).st_mtime)
-        replace(path_of(directory, older), chunks(fd, path))
+        names = _candidates(_older_stem(name, file_time(os.fstat(fd))), "~")
+        older = next(each for each in names if not _is_another(path_of(directory, each), path))
+        if not os.path.lexists(path_of(directory, older)):
+            replace(path_of(directory, older), chunks(fd, path))
     return older
+
+
+def _is_another(copy: str, path: str) -> bool:
+    """Whether something other than the content of `path` has the name `copy`; a link is, whatever it leads to."""
+    if not os.path.lexists(copy):
+        return False
+    try:
+        return os.path.islink(copy) or not filecmp.cmp(path, copy, shallow=False)
+    except OSError:
+        return True
+
+
+def file_time(facts: os.stat_result) -> float:
+    """When a file was written, in seconds since 1970, within what datetime holds: a backup can bring any time."""
+    return min(max(facts.st_mtime, 0.0), _LAST_TIME)
 
 
 def older_name(directory: str, name: str, saved: float) -> str:
     """A free name for a copy of `name` that was saved at `saved` (seconds since 1970)."""
-    return _free(directory, _OLDER.sub("", name) + ".~" + _utc(saved), "~")
+    return _free(directory, _older_stem(name, saved), "~")
+
+
+def _older_stem(name: str, saved: float) -> str:
+    return _OLDER.sub("", name) + ".~" + _utc(saved)
 
 
 def automatic_name(directory: str) -> str:
@@ -166,8 +194,13 @@ def _utc(seconds: float) -> str:
 
 
 def _free(directory: str, stem: str, end: str) -> str:
-    candidates = itertools.chain([stem + end], (f"{stem}-{count}{end}" for count in itertools.count(2)))
-    return next(name for name in candidates if not os.path.lexists(os.path.join(directory, name + SUFFIX)))
+    names = _candidates(stem, end)
+    return next(name for name in names if not os.path.lexists(os.path.join(directory, name + SUFFIX)))
+
+
+def _candidates(stem: str, end: str) -> Iterator[str]:
+    yield stem + end
+    yield from (f"{stem}-{count}{end}" for count in itertools.count(2))
 
 
 def refuse_missing(directory: str, name: str) -> None:
@@ -181,7 +214,7 @@ def refuse_missing(directory: str, name: str) -> None:
         raise open_failure(path, error) from None
     if not stat.S_ISREG(mode):
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
-        raise StorageFailed(f"'{path}' is {kind}", f"ls -ld '{path}'")
+        raise StorageFailed(f"'{path}' is {kind}", f"ls -ld {shell_word(path)}")
 
 
 def delete(directory: str, name: str) -> None:
@@ -190,5 +223,5 @@ def delete(directory: str, name: str) -> None:
     try:
         os.unlink(path)
     except OSError as error:
-        raise StorageFailed(f"cannot delete '{path}': {error.strerror}", f"ls -l '{path}'") from None
+        raise StorageFailed(f"cannot delete '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
     sync_directory(directory)

@@ -12,13 +12,12 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mino.errors import MinoError, ServiceFailed
-from mino.responses.failure import Complaint, read_complaint, too_long
+from mino.responses.failure import Complaint, quote, read_complaint, too_long
 from mino.responses.messages import Messages
 from mino.responses.request import OURS_TO_ANSWER, message_item, text_parts
 from mino.responses.shown import REFUSAL, TEXT, Part, Shown
 from mino.responses.sse import Event
 from mino.responses.values import clean, exact, parse, storable
-from mino.terminal import one_line
 
 _HEARTBEATS = (b"ping", b"keep-alive", b"keepalive")
 
@@ -39,7 +38,7 @@ class Answer(NamedTuple):
     def calls(self) -> list[str]:
         """The names of the functions that the model wants called, or the types of other items that wait for us."""
         waiting = [item for item in self.output if item["type"] in OURS_TO_ANSWER]
-        return [one_line(str(item.get("name") or item["type"]), 80) for item in waiting]
+        return [str(item.get("name") or item["type"]) for item in waiting]
 
 
 class AnswerFold:
@@ -105,7 +104,7 @@ class AnswerFold:
         reason = details.get("reason") if isinstance(details, dict) else None
         answer = Answer(
             status=self._status,
-            reason=one_line(reason) if isinstance(reason, str) and reason else None,
+            reason=quote(reason, self._key) if isinstance(reason, str) and reason else None,
             text=self._shown.text,
             refusal=self._shown.refusal,
             model=self._model,
@@ -114,7 +113,7 @@ class AnswerFold:
             output=self._output(),
         )
         if answer.status == "completed" and not answer.text.strip():
-            raise ServiceFailed(_no_text(answer))
+            raise ServiceFailed(_no_text(answer, self._key))
         return answer
 
     def _add_odd(self, event: Event, cut: bool) -> str:
@@ -259,9 +258,9 @@ def _have_text(items: Iterable[dict[str, Any]]) -> bool:
     return any(text_parts(item) for item in items)
 
 
-def _no_text(answer: Answer) -> str:
+def _no_text(answer: Answer, key: str | None) -> str:
     if answer.calls:
-        return f"the model gave no text: it wants '{answer.calls[0]}' called, and mino has no tools"
+        return f"the model gave no text: it wants '{quote(answer.calls[0], key, 80)}' called, and mino has no tools"
     if any(item["type"] == "reasoning" for item in answer.output):
         return "the model gave only reasoning and no answer"
     return "the model gave an empty answer"

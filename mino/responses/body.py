@@ -7,24 +7,27 @@ from itertools import chain
 from mino.errors import ServiceFailed
 from mino.responses.answer import AnswerFold
 from mino.responses.exchange import Head
-from mino.responses.failure import read_body
+from mino.responses.failure import quote, read_body
 from mino.responses.post import Broke
 from mino.responses.sse import Decoder
-from mino.terminal import one_line
 
 _FIELD = re.compile(rb"(event|data|id|retry)?:")
 _PADDING = b" \t\r\n\xef\xbb\xbf"
 _SHORTEST = len("data:1")  # of an event, so that waiting for as many bytes holds none back
+# Bytes of one answer: a hundred times the longest that a model gives, and far less than the memory of a machine.
+_LONGEST = 256 << 20
 
 
 def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
     """Feed `fold`, and give the text that each piece adds; ends as soon as `fold` is over.
 
-    Raises Broke as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web page.
+    Raises Broke as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web page and for
+    an answer without an end.
     """
+    pieces = _limited(pieces, url)
     start = b""
     for piece in pieces:
-        start += piece
+        start = (start + piece).lstrip(b"\r\n")  # a sign of life before the answer; kept, it would be read each time
         if len(start.lstrip(_PADDING)) >= _SHORTEST:
             break
     body = start.lstrip(_PADDING)
@@ -32,7 +35,7 @@ def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, k
         yield fold.add_whole(body + b"".join(pieces))
     elif body and "event-stream" not in _content_type(head) and not _FIELD.match(body):
         said = read_body(start).sentence(key)
-        kind = one_line(_content_type(head), 80) or "no content type"
+        kind = quote(head.headers.get("content-type", ""), key, 80) or "no content type"
         raise ServiceFailed(
             f"'{url}' is no Responses server: it answered {head.status} with {kind}: {said}",
             "check --base-url; many servers want /v1 at its end",
@@ -54,6 +57,15 @@ def _fold_events(pieces: Iterator[bytes], fold: AnswerFold) -> Iterator[str]:
     yield "".join([fold.add(event, cut=True) for event in decoder.end()])
     if broke and not fold.over:
         raise broke
+
+
+def _limited(pieces: Iterator[bytes], url: str) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > _LONGEST:
+            raise ServiceFailed(f"the answer of '{url}' has more than {_LONGEST >> 20} MiB, and no end")
+        yield piece
 
 
 def _content_type(head: Head) -> str:

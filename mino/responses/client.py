@@ -16,7 +16,7 @@ from mino.errors import MinoError, Misconfigured, ServiceFailed
 from mino.responses.answer import Answer, AnswerFold
 from mino.responses.body import fold_body
 from mino.responses.exchange import Exchange, FellSilent, Head
-from mino.responses.failure import Complaint, hide, http_failure, key_hint, read_body
+from mino.responses.failure import Complaint, http_failure, key_hint, quote, read_body
 from mino.responses.post import Broke, is_loopback
 from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items, encode
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
@@ -133,7 +133,8 @@ class Client:
                 raise
             raise _Setback(error, fold.complaint, again=False) from None
         for call in answer.calls:
-            terminal.notice(f"the model wanted '{call}' called; mino has no tools, and leaves it at the text")
+            name = quote(call, self._key, 80)
+            terminal.notice(f"the model wanted '{name}' called; mino has no tools, and leaves it at the text")
         return self._doubt(answer)
 
     def _doubt(self, answer: Answer) -> Answer:
@@ -170,7 +171,7 @@ class Client:
             target, same = location, False
         if same and head.status in (307, 308):
             return target
-        where = terminal.one_line(hide(target, self._key))
+        where = quote(target, self._key)
         raise ServiceFailed(
             f"'{url}' redirects ({head.status}) to '{where}', and the conversation goes nowhere else",
             "if that is the right server, name it with --base-url",
@@ -209,7 +210,7 @@ class Client:
 
     def _silent(self) -> ServiceFailed:
         seconds = self._server.timeout
-        return ServiceFailed(f"no word from '{self._url}' for {seconds:g} s", f"mino ask --timeout {seconds * 2:g} …")
+        return ServiceFailed(f"no word from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
 
 
 def check_base_url(url: str) -> str:

@@ -128,7 +128,7 @@ class Exchange:
         try:
             self._talk(body, key)
         except Exception as error:
-            end = explain(error, self._url)
+            end = explain(error, self._url, connected=self._sock is not None)
         self._report(end)
         self._ringer.close()
 

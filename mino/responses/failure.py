@@ -30,7 +30,16 @@ _REFUSED_ITEM = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|context (size|length|window)", re.IGNORECASE)
-_NO_INCLUDE = re.compile(r"\binclude\b|encrypted[ _]content.*not supported", re.IGNORECASE | re.DOTALL)
+# Only where it is named as a part of the request: OpenAI ends its server errors with "Please include the request ID".
+_NO_INCLUDE = re.compile(
+    r"[`'\"]include\b"
+    r"|\.include\b"
+    r"|\binclude\[\d"
+    r"|(parameter|argument|field|property|option)s?( supplied)?\W{1,3}include\b"
+    r"|\binclude\W{1,3}(parameter|argument|field|property|option|is (not|un))"
+    r"|encrypted[ _]content.*not supported",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Complaint(NamedTuple):
@@ -44,7 +53,7 @@ class Complaint(NamedTuple):
     def sentence(self, key: str | None) -> str:
         """One clean line of at most 200 characters, without the key and without a full stop."""
         said = self.message.strip() or self.code or self.kind
-        return one_line(hide(said, key)).rstrip(".")
+        return quote(said, key).rstrip(".")
 
     @property
     def refuses_item(self) -> bool:
@@ -54,7 +63,7 @@ class Complaint(NamedTuple):
     @property
     def names_include(self) -> bool:
         """Whether the request's `include` is the trouble."""
-        return bool(_NO_INCLUDE.search(self._said))
+        return self.param.startswith("include") or bool(_NO_INCLUDE.search(self._said))
 
     @property
     def too_long(self) -> bool:
@@ -72,9 +81,10 @@ class Complaint(NamedTuple):
         return f"{self.code} {self.kind} {self.param} {self.message[:4000]}"
 
 
-def hide(text: str, key: str | None) -> str:
-    """`text` with `[key]` where it repeats the key. Must come before any cutting: half a key is a leak too."""
-    return text.replace(key, "[key]") if key else text
+def quote(text: str, key: str | None, limit: int = 200) -> str:
+    """What a server wrote as one clean line of at most `limit` characters, with `[key]` where it repeats the key."""
+    hidden = text.replace(key, "[key]") if key else text  # before the cut: half a key is a leak too
+    return one_line(hidden, limit)
 
 
 def read_complaint(value: Any) -> Complaint:
@@ -108,7 +118,7 @@ def http_failure(
 ) -> MinoError:
     """The error of an HTTP answer with `status`: which class, the sentence, and what to run next."""
     said = complaint.sentence(key) or _phrase(status)
-    said = f"{said} (request id {one_line(hide(request_id, key), 80)})" if request_id else said
+    said = f"{said} (request id {quote(request_id, key, 80)})" if request_id else said
     if complaint.too_long:
         return too_long(said)
     if status in (401, 403) and key:
@@ -134,7 +144,7 @@ def too_long(said: str) -> ServiceFailed:
     """The error for a conversation that the model's context cannot hold."""
     return ServiceFailed(
         f"the conversation is too long for the model: {said}",
-        "mino ask --context 10 … sends only the last ten turns; mino session new starts afresh",
+        "--context 10 sends only the last ten turns; mino session new, in chat /clear, starts afresh",
     )
 
 
@@ -175,7 +185,7 @@ def _text(value: Any) -> str:
 
 def _dump(value: Any) -> str:
     try:
-        return json.dumps(value)
+        return json.dumps(value, ensure_ascii=False)  # for people, and an escape would hide a key from `quote`
     except RecursionError:
         return "an error that is nested too deeply to show"
 

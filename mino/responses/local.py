@@ -9,7 +9,6 @@ import importlib.util
 import os
 import re
 import secrets
-import signal
 import stat
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mino.errors import AccessRefused, Misconfigured, NotThere, StorageFailed
+from mino.parallel import count_processors
 from mino.terminal import one_line
 
 SMALL_MODEL = "SmolLM2-135M-Instruct"
@@ -41,7 +41,6 @@ _SMALL_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Its log comes from a thread, in pieces: a traceback of Python's would land in the middle of a line.
 _EXPLAIN = """
 import contextlib, sys, xllamacpp
@@ -60,7 +59,8 @@ def serve(model_file: str | None) -> Iterator[str]:
     """Start the engine with the GGUF file `model_file`, or with the small model; gives the base URL to ask.
 
     It takes connections from this machine, at a path that nobody else knows, and goes on after the block, until the
-    process ends. To be called in the main thread: while the model loads, a signal ends the process where it stands.
+    process ends. To be called while signals are not caught (`mino.signals`): the engine holds the interpreter while it
+    loads the model, and no handler would run.
 
     Raises Misconfigured where the engine or the small model is not installed or the file is no model that the engine
     can run; NotThere, AccessRefused or StorageFailed where the file cannot be opened.
@@ -84,8 +84,7 @@ def serve(model_file: str | None) -> Iterator[str]:
     if model_file is None:
         _tune_small_model(params)
     try:
-        with _deadly_signals():
-            server = engine.Server(params)
+        server = engine.Server(params)
     except (RuntimeError, MemoryError):
         raise _explain(path) from None
     _running.append(server)
@@ -101,8 +100,7 @@ def model_name(model_file: str | None) -> str:
 
 def count_threads() -> int:
     """Half of the processors that this process may use: two threads on two of them spin, waiting for each other."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, processors // 2)
+    return max(1, count_processors() // 2)
 
 
 def _import_engine() -> Any:
@@ -158,20 +156,6 @@ def _tune_small_model(params: Any) -> None:
     sampling.penalty_repeat = 1.05
     sampling.dry_multiplier = 0.8
     sampling.penalty_last_n = sampling.dry_penalty_last_n = 1024  # tokens
-
-
-@contextmanager
-def _deadly_signals() -> Iterator[None]:
-    """Signals end the process at once: the engine holds the interpreter while it loads, and no handler would run."""
-    handlers = {signum: signal.getsignal(signum) for signum in _SIGNALS}
-    caught = {signum: handler for signum, handler in handlers.items() if callable(handler)}
-    for signum in caught:
-        signal.signal(signum, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        for signum, handler in caught.items():
-            signal.signal(signum, handler)
 
 
 def _explain(path: str) -> Misconfigured:

@@ -103,7 +103,7 @@ def _authorities() -> str | bool:
     return True
 
 
-def explain(error: Exception, url: str) -> Exception:
+def explain(error: Exception, url: str, *, connected: bool) -> Exception:
     """What the main thread raises for `error`, which came from requests, urllib3, http.client, ssl or a socket."""
     import ssl
 
@@ -122,7 +122,8 @@ def explain(error: Exception, url: str) -> Exception:
     if isinstance(error, known.ProxyError):
         return Broke(f"cannot connect to '{url}' through the proxy: {_reason(chain)}")
     if isinstance(error, known.ConnectionError):
-        return Broke(f"cannot connect to '{url}': {_reason(chain)}")
+        what = f"'{url}' gave no answer" if connected else f"cannot connect to '{url}'"
+        return Broke(f"{what}: {_reason(chain)}")
     if isinstance(error, DecodeError):
         return ServiceFailed(f"the answer of '{url}' cannot be decompressed")
     if isinstance(error, known.RequestException | LocationParseError | UnicodeError):

@@ -76,11 +76,6 @@ def encode(body: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
-def message_text(item: dict[str, Any]) -> str:
-    """What a person read of one output item: the text and refusal parts of a message, else nothing."""
-    return "".join(text for _, text in text_parts(item))
-
-
 def text_parts(item: dict[str, Any]) -> list[tuple[str, str]]:
     """The `(kind, text)` of each part of a message that has text; the kind is `output_text` or `refusal`."""
     if item.get("type") != "message":

@@ -17,6 +17,9 @@ class Watch:
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd if fd is not None and _has_reader(fd) else None
+        # macOS reports nothing unless something is asked for. Of a terminal or a socket it would then report input,
+        # again and again; a pipe that is written has none.
+        self._asked = select.POLLHUP if self._fd is not None and stat.S_ISFIFO(os.fstat(self._fd).st_mode) else 0
 
     def sleep(self, seconds: float) -> None:
         """Wait `seconds`. Raises ReaderGone at once when the reader goes."""
@@ -30,7 +33,7 @@ class Watch:
         if bell is not None:
             poll.register(bell, select.POLLIN)
         if self._fd is not None:
-            poll.register(self._fd, 0)
+            poll.register(self._fd, self._asked)
         ready = dict(poll.poll(math.ceil(min(seconds, _LONGEST) * 1000)))
         if self._fd in ready:
             if ready[self._fd] & _GONE:

@@ -20,7 +20,7 @@ COMMAND_PAGES = [each for each in PAGES if each.name.startswith("mino-") and eac
 SETTINGS = [name.replace("-", "_") for name in OPTIONS | FILE_ONLY]
 
 # Read by the libraries and by the system on Mino's behalf; no string of Mino's own names them.
-FOREIGN_VARIABLES = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "HOME", "TZ"}
+FOREIGN_VARIABLES = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "HOME", "TERM", "TZ", "_MINO_COMPLETE"}
 
 
 def test_every_command_has_a_page_and_every_page_a_command() -> None:

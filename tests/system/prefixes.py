@@ -3,30 +3,21 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from functools import cache
 
 import pytest
 
+from tests.homes import obeys_modes
 from tests.system.program import Word
 
 
 def ordinary() -> list[Word]:
     """A prefix under which modes hold for root too: it takes away every capability."""
-    if _modes_hold():
+    if obeys_modes():
         return []
     if not shutil.which("setpriv"):
         pytest.skip("root, and no setpriv (util-linux) to become less than that")
     return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-
-
-@cache
-def _modes_hold() -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0)
-        hold = not os.access(folder, os.R_OK)
-        os.chmod(folder, 0o700)
-    return hold
 
 
 def mounted(script: str, *arguments: Word) -> list[Word]:

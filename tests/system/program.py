@@ -20,7 +20,7 @@ from typing import IO, Any
 from mino.journal.findings import Report
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
-from mino.journal.record import Record, assistant_message, encode, turn_end, user_message
+from tests import homes
 from tests.server import ScriptedServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,15 +211,5 @@ def sent_texts(body: Any) -> list[str]:
 
 def two_turns() -> bytes:
     """A journal: one, A1, two (with a failed turn before it), A2."""
-    first, failed, second = (f"0193a0b1c2d37000800000000000000{n}" for n in (1, 2, 3))
-    records: list[Record] = [
-        user_message(1, first, "one"),
-        assistant_message(2, first, "A1", None),
-        turn_end(3, first, "completed"),
-        user_message(4, failed, "never answered"),
-        turn_end(5, failed, "failed"),
-        user_message(6, second, "two"),
-        assistant_message(7, second, "A2", None),
-        turn_end(8, second, "completed"),
-    ]
-    return b"".join(map(encode, records))
+    failed = homes.ended(4, "0193a0b1c2d370008000000000000002", "never answered", "failed")
+    return homes.numbered(homes.completed(("one", "A1")), failed, homes.completed(("two", "A2")))

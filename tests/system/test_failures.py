@@ -107,6 +107,13 @@ def test_a_help_text_is_an_answer(mino: Program, words: list[str]) -> None:
     assert lost.status == 74 and "No space left" in lost.err
 
 
+def test_a_shell_completes_words(mino: Program) -> None:
+    script = mino.run(env={"_MINO_COMPLETE": "bash_source"})
+    assert (script.status, script.err) == (0, "") and "_mino_completion" in script.out
+    words = mino.run(env={"_MINO_COMPLETE": "bash_complete", "COMP_WORDS": "mino history ver", "COMP_CWORD": "2"})
+    assert (words.status, words.out, words.err) == (0, "plain,verify\n", "")
+
+
 def test_a_help_text_for_a_reader_that_is_gone_dies_by_the_signal(mino: Program) -> None:
     reader, writer = os.pipe()
     os.close(reader)

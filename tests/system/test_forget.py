@@ -1,11 +1,11 @@
 """`mino history forget`: afterwards the words are in no file of the home, and the other turns are."""
 
-import subprocess
-import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mino.journal.lock import lock_exclusive
 from mino.journal.record import encode, user_message
 from tests.homes import (
     SESSION,
@@ -21,7 +21,7 @@ from tests.homes import (
     turns_of,
     write,
 )
-from tests.system.program import Program, limited, read_until
+from tests.system.program import Program, limited
 
 FIRST = completed(("first question", "first answer"))
 SECRET = completed(("我的密码是忘记我 🔑", "I will 忘记我."))
@@ -112,13 +112,25 @@ def test_a_turn_that_is_only_in_a_saved_session_is_named_by_its_id(mino: Program
     assert session_of(mino.home) == FIRST
 
 
+def test_what_an_editor_left_beside_the_session_is_told_and_stays(mino: Program) -> None:
+    home = make_home(mino.home, LIVE, s=FIRST)
+    backup = write(home / "sessions" / f"{SESSION}~", LIVE)
+    write(home / "saved" / "s.jsonl~", FIRST)
+    done = mino.run("history", "forget", SECRET_ID)
+    assert done.status == 0
+    assert done.err == f"mino: '{backup}' is not a file of Mino's, and it still names a turn\nhint: rm '{backup}'\n"
+    assert backup.read_bytes() == LIVE
+
+
 @pytest.mark.parametrize(
     ("words", "status", "why"),
     [
         (["9"], 66, "there is no turn '9'"),
         (["f" * 32], 66, "there is no turn"),
         (["1", "9"], 66, "there is no turn '9'"),
-        (["0"], 2, "beginning of more than one"),
+        (["0"], 66, "there is no turn '0'"),
+        (["01"], 66, "there is no turn '01'"),
+        (["0193a"], 2, "beginning of more than one"),
         ([""], 66, "there is no turn"),
         ([], 2, "--last"),
         (["1", "--last"], 2, "--last"),
@@ -169,20 +181,9 @@ def test_an_invalid_session_is_refused_unchanged(mino: Program) -> None:
 
 def test_a_session_in_use(mino: Program) -> None:
     make_home(mino.home, LIVE)
-    code = "import sys; from mino.journal.lock import lock_exclusive; lock = lock_exclusive(sys.argv[1], 0)"
-    command = [
-        sys.executable,
-        "-c",
-        f"{code}; print('held', flush=True); sys.stdin.read()",
-        f"{mino.home}/sessions.lock",
-    ]
-    holder = subprocess.Popen(command, env=mino.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        read_until(holder.stdout, b"held\n")
+    with closing(lock_exclusive(f"{mino.home}/sessions.lock", 0)):
         assert mino.run("history", "forget", "1").status == 75
         assert mino.run("history", "forget", "1", "--dry-run").status == 75
-    finally:
-        holder.communicate(timeout=30)
     assert session_of(mino.home) == LIVE
 
 

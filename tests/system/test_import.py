@@ -2,15 +2,15 @@
 
 import json
 import os
-import subprocess
-import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mino.journal.lock import lock_exclusive
 from tests.homes import completed, make_home, saved_in, session_of, turns_of, write
-from tests.system.program import Ended, Program, limited, read_until
+from tests.system.program import Ended, Program, limited
 
 EINO = """\
 {"type":"session","id":"083d16da-6b13-4fe6-afb0-c45d8f490ce1","created_at":"2026-03-24T10:00:00Z"}
@@ -121,17 +121,6 @@ def test_a_full_disk_leaves_nothing_half_imported(mino: Program) -> None:
 
 def test_a_session_in_use(mino: Program) -> None:
     make_home(mino.home, None)
-    code = "import sys; from mino.journal.lock import lock_exclusive; lock = lock_exclusive(sys.argv[1], 0)"
-    command = [
-        sys.executable,
-        "-c",
-        f"{code}; print('held', flush=True); sys.stdin.read()",
-        f"{mino.home}/sessions.lock",
-    ]
-    holder = subprocess.Popen(command, env=mino.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        read_until(holder.stdout, b"held\n")
+    with closing(lock_exclusive(f"{mino.home}/sessions.lock", 0)):
         assert run_import(mino, ARRAY, "messages").status == 75
-    finally:
-        holder.communicate(timeout=30)
     assert saved_in(mino.home) == {}

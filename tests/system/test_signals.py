@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server import Reply, ScriptedServer, answer_events, completed, error, events, wait_until
+from tests.server import Reply, ScriptedServer, answer_events, completed, delta, error, events, wait_until
 from tests.system.prefixes import traced
 from tests.system.program import Ended, Program, Word, finish, read_until, unread
 
@@ -94,6 +94,18 @@ def test_a_signal_cancels_the_turn(mino: Program, moment: Moment, signum: int) -
     assert ended.err == "" and ended.out == ("\n" if moment is reading else "")
     assert mino.types() == CANCELLED
     assert mino.run("history", "verify").status == 0
+
+
+@pytest.mark.parametrize("signum", SIGNALS)
+def test_a_reader_that_takes_nothing_does_not_hold_up_the_end(mino: Program, signum: int) -> None:
+    with ScriptedServer(events(*[delta("长 text " * 1000)] * 30)) as server:
+        process = mino.start("ask", "q", server=server)
+        assert process.stdout
+        pipe = process.stdout.fileno()
+        wait_until(lambda: unread(pipe) > 48_000)  # full: of a pipe's sixteen pages some stay half empty
+        process.send_signal(signum)
+        assert process.wait(5) == -signum  # the newline after the part that came would wait for ever
+    assert mino.types() == CANCELLED
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

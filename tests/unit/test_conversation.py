@@ -79,8 +79,8 @@ def test_the_context_is_the_last_completed_turns(home: Home, keep: int | None, k
     with open_conversation(home, 0, keep) as conversation:
         assert [each.turn_id for each in conversation.context] == kept
         assert conversation.turns == 4
-    turns, report = read_session(home, keep, completed=True)
-    assert [each.turn_id for each in turns] == kept and report and report.state == "clean"
+    reading = read_session(home, keep, completed=True)
+    assert reading and [each.turn_id for each in reading.turns] == kept and reading.report.state == "clean"
 
 
 def test_a_session_is_recovered_when_it_is_opened_and_that_is_told_once(home: Home, told: list[str]) -> None:
@@ -149,14 +149,15 @@ def test_a_writer_narrows_what_is_wide_and_removes_what_a_killed_one_left(home: 
 
 
 def test_a_reader_makes_and_changes_nothing(home: Home, told: list[str]) -> None:
-    assert read_session(home) == ([], None)
+    assert read_session(home) is None
     assert not os.path.exists(home.path)
     data = (CASES / "torn-last-newline.jsonl").read_bytes()
     path = session(home, data)
     path.chmod(0o644)
-    turns, report = read_session(home)
-    assert [each.status for each in turns] == ["completed", "open"]
-    assert report and report.state == "recoverable"
+    reading = read_session(home)
+    assert reading and reading.path == str(path)
+    assert [each.status for each in reading.turns] == ["completed", "open"]
+    assert reading.report.state == "recoverable"
     assert path.read_bytes() == data and path.stat().st_mode & 0o777 == 0o644
     assert os.listdir(home.path) == ["sessions"] and told == []
 
@@ -177,10 +178,10 @@ def test_a_reader_makes_and_changes_nothing(home: Home, told: list[str]) -> None
 def test_a_reader_takes_what_a_writer_has_not_finished_for_in_progress(home: Home, name: str, state: str) -> None:
     session(home, (CASES / f"{name}.jsonl").read_bytes())
     with lock_home(home, 0):
-        _, report = read_session(home)
-    assert report and report.state == state and report.in_use
-    _, report = read_session(home)
-    assert report and report.state != "in-use"
+        beside = read_session(home)
+    assert beside and beside.report.state == state and beside.report.in_use
+    after = read_session(home)
+    assert after and after.report.state != "in-use"
 
 
 def test_readers_let_the_lock_go_when_they_have_read(home: Home) -> None:

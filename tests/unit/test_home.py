@@ -10,7 +10,6 @@ import pytest
 
 from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake
 from mino.home import (
-    RECOVERY_NAME,
     SESSION_NAME,
     Home,
     find_home,
@@ -99,7 +98,6 @@ def test_a_name_is_a_session_only_if_the_whole_name_matches(home: Home, name: st
     Path(path).touch()
     assert find_session(home) == (path if is_session else None)
     assert bool(SESSION_NAME.fullmatch(name)) is is_session
-    assert not (is_session and RECOVERY_NAME.fullmatch(name))
 
 
 def test_there_is_no_session_before_the_first(tmp_path: Path) -> None:

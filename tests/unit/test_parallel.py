@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from mino import parallel
 from mino.parallel import map_in_order
 
 
@@ -28,12 +29,12 @@ def test_more_than_a_pipe_holds() -> None:
 
 
 def test_the_work_is_done_by_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(parallel, "count_processors", lambda: 3)
     assert os.getpid() not in set(map_in_order(lambda _: os.getpid(), range(9)))
 
 
 def test_what_a_killed_process_did_not_do_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel, "count_processors", lambda: 2)
     here = os.getpid()
 
     def work(item: int) -> int:
@@ -45,7 +46,7 @@ def test_what_a_killed_process_did_not_do_is_done_here(monkeypatch: pytest.Monke
 
 
 def test_work_that_raises_is_repeated_here_and_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel, "count_processors", lambda: 2)
     outcomes = map_in_order(lambda item: 10 // (item - 3), range(10))
     assert [next(outcomes) for _ in range(3)] == [-4, -5, -10]
     with pytest.raises(ZeroDivisionError):
@@ -64,7 +65,7 @@ def test_without_new_processes_the_work_is_done_here(monkeypatch: pytest.MonkeyP
 
 
 def test_whoever_stops_early_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel, "count_processors", lambda: 2)
     outcomes = map_in_order(lambda item: signal.pause() if item > 1 else item, range(9))
     assert next(outcomes) == 0
     outcomes.close()

@@ -87,7 +87,7 @@ def test_text_that_is_not_text_makes_no_traceback(pipe: Callable[[], bytes]) -> 
     show(os.fsdecode(b"a\xffb"))
     show_json(os.fsdecode(b"a\xffb"))
     notice(os.fsdecode(b"a\xffb"))
-    assert pipe() == b'a?b"a?b"\nmino: a?b\n'
+    assert pipe() == b'a?b"a?b"\nmino: a\\xffb\n'  # what a hint must be pasted with, as the byte that it is
 
 
 def test_one_line_is_one_clean_line() -> None:

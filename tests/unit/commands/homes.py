@@ -1,7 +1,6 @@
-"""A home with one session file, and the judges of the JSON that commands print."""
+"""Homes whose files are bytes or cases by name, and the judge of the JSON that commands print."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +8,28 @@ import jsonschema
 
 from mino.home import Home
 from mino.journal import schema
-from tests.unit.journal.sample import CASES, FIRST
+from tests import homes
+from tests.unit.journal.sample import CASES
 
 
-def make_home(path: Path, data: bytes | str | None = None, name: str = FIRST) -> Home:
-    """A private home at `path`; its session holds `data`, or the case of that name."""
-    home = Home(str(path), False)
-    os.makedirs(home.sessions, 0o700, exist_ok=True)
-    path.chmod(0o700)
-    if data is not None:
-        write(Path(home.sessions, f"{name}.jsonl"), data)
-    return home
+def make_home(path: Path, data: bytes | str | None = None) -> Home:
+    """A private home at `path`; its session, if it has one, holds `data`, or the case of that name."""
+    return Home(str(homes.make_home(path, None if data is None else _content(data))), is_default=False)
 
 
 def write(path: Path, data: bytes | str) -> Path:
     """A private file with `data`, or with the case of that name."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.touch(0o600)
-    path.write_bytes(data if isinstance(data, bytes) else (CASES / f"{data}.jsonl").read_bytes())
-    return path
+    return homes.write(path, _content(data))
+
+
+def _content(data: bytes | str) -> bytes:
+    return data if isinstance(data, bytes) else (CASES / f"{data}.jsonl").read_bytes()
 
 
 def session_of(home: Home) -> Path:
-    return Path(home.sessions, f"{FIRST}.jsonl")
+    """The path of the session file that `make_home` writes."""
+    return Path(home.sessions, homes.SESSION)
 
 
 def judge(lines: str, name: str) -> list[Any]:

@@ -145,6 +145,17 @@ def test_the_file_of_another_home_is_recovered_under_its_lock(tmp_path: Path) ->
     assert os.listdir(mine.path) == ["sessions"]
 
 
+def test_of_more_than_one_conversation_none_is_touched_by_its_name_either(tmp_path: Path) -> None:
+    home = make_home(tmp_path, "open-question")
+    before = session_of(home).read_bytes()
+    other = write(Path(home.sessions, "f" * 32 + ".jsonl"), "torn-40-bytes")
+    for path in (session_of(home), other):
+        with pytest.raises(InvalidData, match="more than one conversation"):
+            repair(home, str(path))
+        assert repair(home, str(path), dry_run=True) == 1  # which may tell a person which of them to keep
+    assert session_of(home).read_bytes() == before and len(os.listdir(home.sessions)) == 2
+
+
 def test_any_regular_file_can_be_recovered(tmp_path: Path, capfd: Output) -> None:
     home = make_home(tmp_path / "home")
     path = write(tmp_path / "an export", "torn-40-bytes")

@@ -152,6 +152,23 @@ def test_wide_permissions_are_a_notice_on_line_0_and_stay(tmp_path: Path, capfd:
     assert f"{other}:0: wide-permissions: '{other}' has mode 0666" in capfd.readouterr().out
 
 
+def test_a_saved_session_is_checked_without_a_look_at_the_others(
+    tmp_path: Path, capfd: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`find saved -print0 | mino history verify -` looked at the modes of all files for each of them."""
+    home = make_home(tmp_path, "good-two-turns")
+    paths = [str(write(Path(home.saved, f"第{number}.jsonl"), "empty")) for number in range(3)]
+    os.chmod(paths[1], 0o644)
+
+    def refuse(directory: str) -> None:
+        pytest.fail(f"read the directory {directory}")
+
+    monkeypatch.setattr("os.scandir", refuse)
+    assert verify(home, paths, as_json=True) == 0
+    reports = judge(capfd.readouterr().out, "report.v1")
+    assert [len(report["findings"]) for report in reports] == [0, 1, 0]
+
+
 def test_a_session_that_is_a_link_is_refused_and_another_file_may_be_one(tmp_path: Path, capfd: Output) -> None:
     home = make_home(tmp_path / "home")
     elsewhere = write(tmp_path / "elsewhere", "empty")

@@ -195,6 +195,20 @@ def test_a_lock_in_a_directory_that_is_not_there_cannot_be_made(tmp_path: Path) 
         lock_exclusive(str(tmp_path / "missing" / "sessions.lock"), 0)
 
 
+def test_the_lock_of_another_owner_that_can_be_opened_is_held(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    lock_exclusive(path, 0).close()
+    if os.geteuid():
+        pytest.skip("only root opens a file of this mode, as a group does another owner's")
+    os.chmod(path, 0o060)
+    monkeypatch.setattr("os.fchmod", refuse)
+    held = lock_exclusive(path, 0)
+    assert lock_shared(path) is None
+    held.close()
+
+
 def test_a_file_system_without_locks_stops_a_writer_and_no_reader(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(fd: int, kind: int) -> None:
         raise OSError(37, "No locks available")

@@ -1,13 +1,14 @@
 """Names and files of saved sessions."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from mino.errors import InvalidData, NotThere, UsageMistake
+from mino.errors import InvalidData, NotThere, StorageFailed, UsageMistake
 from mino.journal import saved
-from mino.journal.file import Journal
+from mino.journal.file import Journal, replace
 from tests.homes import completed
 
 OLD = completed(("旧", "old"))
@@ -92,6 +93,34 @@ def test_an_older_copy_is_kept_where_the_new_one_does_not_hold_it(
     assert shorter.older
     assert (directory / f"{shorter.older}.jsonl").read_bytes() == LONGER
     assert (directory / "n.jsonl").read_bytes() == OLD
+
+
+def test_an_older_copy_is_made_once_however_often_the_new_one_fails(tmp_path: Path, directory: Path) -> None:
+    """A job that saved on a full disk kept the same older copy again each time, until the disk was full of them."""
+    place = str(directory)
+    saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=True)
+
+    def fail(path: str, data: Iterable[bytes]) -> int:
+        if path.endswith("/n.jsonl"):
+            raise StorageFailed("No space left on device")
+        return replace(path, data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved, "replace", fail)
+        for _ in range(3):
+            with pytest.raises(StorageFailed):
+                saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=True)
+    [older] = {path.name for path in directory.iterdir()} - {"n.jsonl"}
+    assert (directory / older).read_bytes() == (directory / "n.jsonl").read_bytes() == OLD
+    assert saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=True).older == older.removesuffix(".jsonl")
+    # A link to what is about to be replaced is no copy of it.
+    os.unlink(directory / older)
+    (directory / older).symlink_to("n.jsonl")
+    os.utime(directory / "n.jsonl", (0, 0))
+    (directory / "n.~19700101T000000Z~.jsonl").symlink_to("n.jsonl")
+    kept = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=True).older
+    assert kept == "n.~19700101T000000Z-2~"
+    assert (directory / f"{kept}.jsonl").read_bytes() == LONGER
 
 
 def test_the_older_copy_of_an_older_copy_has_no_longer_name(directory: Path) -> None:

@@ -3,12 +3,13 @@
 import logging
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mino.errors import AccessRefused, MinoError, Misconfigured
 from mino.responses.client import Server, check_key
-from tests.server import Reply, ScriptedServer, completed, delta, error, events, json_reply
+from tests.server import Reply, ScriptedServer, completed, delta, ended, error, events, item_done, json_reply
 from tests.unit.responses.asking import SOURCE, ask, client, put, request
 from tests.unit.responses.test_client_ladder import CONTEXT
 
@@ -48,6 +49,7 @@ REPEATS: dict[str, Reply] = {
     "404": error(404, KEY),
     "plain text": Reply([f"no {KEY}".encode()], 500),
     "request id": error(400, "no", headers={"x-request-id": KEY}),
+    "content type": Reply([b"<p>hi"], headers={"content-type": f"text/{KEY}"}),
     "error code": json_reply({"error": {"code": KEY}}, 400),
     "no Responses server": Reply([KEY.encode()], headers={"content-type": "text/plain"}),
     "error event": events({"type": "error", "message": f"bad {KEY}"}),
@@ -65,6 +67,22 @@ def test_key_that_the_server_repeats_is_not_shown(row: str) -> None:
     assert "[key]" in outcome.message
     said = "".join(traceback.format_exception(outcome.error)) + outcome.error.hint
     assert "very-secret" not in said
+
+
+def test_key_in_the_reason_of_a_cut_answer_is_not_shown() -> None:
+    details = {"incomplete_details": {"reason": f"no more for {KEY}"}}
+    with ScriptedServer(events(delta("hi"), ended("incomplete", **details))) as server:
+        answer = ask(server, key=KEY).answer
+    assert answer and answer.reason == "no more for [key]"
+
+
+@pytest.mark.parametrize("said", [[delta("hi")], []])
+def test_key_in_the_name_of_a_function_is_not_shown(said: list[Any], capfd: pytest.CaptureFixture[str]) -> None:
+    call = {"type": "function_call", "name": "x" * 70 + KEY, "call_id": "c", "arguments": "{}"}
+    with ScriptedServer(events(*said, item_done(call, 1), ended())) as server:
+        outcome = ask(server, key=KEY)
+    told = outcome.message if outcome.error else capfd.readouterr().err
+    assert "[key]" in told and KEY[:9] not in told
 
 
 def test_key_is_not_in_the_notice_of_the_ladder(capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mino.errors import ReaderGone, ServiceFailed
 from tests.server import Reply, ScriptedServer, answer_events, completed, delta, ended, error, events, wait_until
-from tests.unit.responses.asking import ask, client, put, request
+from tests.unit.responses.asking import ask, client, outcome_of, put, request
 
 PING = b": ping\n\n"
 
@@ -38,7 +38,7 @@ def test_silence_before_the_head_ends_the_turn() -> None:
         outcome = ask(server, timeout=0.2)
         assert isinstance(outcome.error, ServiceFailed)
         assert outcome.message == f"no word from '{server.url}/responses' for 0.2 s"
-        assert outcome.error.hint == "mino ask --timeout 0.4 …"
+        assert outcome.error.hint == "--timeout 0.4 waits longer"
         assert time.monotonic() - began < 2
         assert server.requests[0].hung_up.wait(5)
 
@@ -144,3 +144,11 @@ def test_what_show_raises_passes_through_and_the_connection_closes() -> None:
         with pytest.raises(ReaderGone):
             client(server).ask(request(), show)
         assert server.requests[0].hung_up.wait(5)
+
+
+@pytest.mark.parametrize("start", [b"data: ", b"{", b": "])
+def test_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    monkeypatch.setattr("mino.responses.body._LONGEST", 1 << 20)
+    reply = Reply([start, *([b"x" * 65536] * 40)], headers={"content-type": "text/event-stream"})
+    outcome = outcome_of(reply)
+    assert outcome.message.endswith("has more than 1 MiB, and no end")

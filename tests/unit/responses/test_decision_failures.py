@@ -108,7 +108,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
         "the conversation is too long for the model: x",
     ),
     "304": (Reply([], 304, ending="length"), "", "the service answered 304"),
-    "no HTTP at all": (Reply([b"SSH-2.0-OpenSSH_9.6\r\n"], raw=True), "", "cannot connect to"),
+    "no HTTP at all": (Reply([b"SSH-2.0-OpenSSH_9.6\r\n"], raw=True), "", "gave no answer: "),
 }
 
 

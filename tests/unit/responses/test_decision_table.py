@@ -65,6 +65,7 @@ ANSWERS: dict[str, tuple[Reply, str]] = {
         streamed(b"data:\n\ndata: :\n\ndata: : keep-alive\n\ndata: ping\n\nevent: x\n\n", STREAM),
         "你好 😀",
     ),
+    "blank lines as a sign of life, megabytes of them": (streamed(*[b"\n" * 65536] * 120, b"\r\n", STREAM), "你好 😀"),
     "[DONE] after the terminal event": (streamed(STREAM, b"data: [DONE]\n\n"), "你好 😀"),
     "JSON without type, SSE event name given": (
         streamed(b'event: response.output_text.delta\ndata: {"delta": "hi"}\n\n', *sse(ended())),

@@ -157,7 +157,27 @@ def test_include_is_named() -> None:
     assert Complaint("x", param="include").names_include
     assert Complaint("Unknown parameter: 'include'.").names_include
     assert Complaint("Encrypted content is not supported with this model.").names_include
+    assert Complaint("body.include.0: Input should be 'a'").names_include
+    assert Complaint("include is not supported").names_include
     assert not Complaint("`store` must be true").names_include
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "You can retry your request. Please include the request ID req_1 in your message.",  # OpenAI's server errors
+        "You must include a key",
+        "Your plan does not include this model",
+        "Available models include: a, b",
+    ],
+)
+def test_include_as_an_ordinary_word_is_not_named(message: str) -> None:
+    assert not Complaint(message).names_include
+
+
+def test_error_in_the_language_of_its_server_can_be_read() -> None:
+    assert read_complaint({"error": {"原因": "密钥"}}).sentence("sk-é") == '{"原因": "密钥"}'
+    assert read_complaint({"error": {"why": "sk-é"}}).sentence("sk-é") == '{"why": "[key]"}'
 
 
 @pytest.mark.parametrize("piece", ["item with id ", "encrypted content ", "<", "<script", "include "])

@@ -1,0 +1,66 @@
+"""A session that another process holds: readers read it and say so on stderr; writers stop, by whatever name it has."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mino.journal.lock import lock_exclusive
+from mino.journal.record import encode, user_message
+from tests.homes import SESSION, completed, make_home, session_of
+from tests.system.program import ROOT, Program
+
+WRITING = completed(("Name a colour.", "蓝色 🔵")) + encode(user_message(4, "0193a0b1c2d37000800000000000000b", "再来"))
+
+
+@contextmanager
+def held(home: Path) -> Iterator[Program]:
+    """The program, while this process is the writer of `home`."""
+    lock = lock_exclusive(str(home / "sessions.lock"), 0)
+    try:
+        yield Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)})
+    finally:
+        lock.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["history", "show"],
+        ["history", "show", "--context"],
+        ["history", "verify"],
+        ["history", "verify", "--json"],
+        ["history", "export"],
+        ["session", "list"],
+        ["ask", "--dry-run", "第三个"],
+    ],
+)
+def test_a_reader_says_that_the_session_is_in_use(tmp_path: Path, words: list[str]) -> None:
+    home = make_home(tmp_path / "home", WRITING)
+    with held(home) as mino:
+        ended = mino.run(*words)
+    assert ended.status == 0
+    assert "mino: the session is in use by another process" in ended.err
+    assert ended.out
+    assert session_of(home) == WRITING
+
+
+@pytest.mark.parametrize("through", ["link", "disk"])
+def test_a_folder_on_another_disk_is_the_same_session(tmp_path: Path, through: str) -> None:
+    """`recover *.jsonl` in the folder that `sessions` links to ended the turn that was being answered."""
+    home, disk = make_home(tmp_path / "home", None), tmp_path / "other disk"
+    os.rename(home / "sessions", disk)
+    (home / "sessions").symlink_to(disk)
+    file = disk / SESSION
+    file.write_bytes(WRITING)
+    file.chmod(0o600)
+    named = str(file if through == "disk" else home / "sessions" / SESSION)
+    with held(home) as mino:
+        assert mino.run("history", "verify", named).out.startswith(f"{named}: in-use: ")
+        assert mino.run("history", "recover", "--dry-run", named).status == 75
+        assert mino.run("history", "recover", named).status == 75
+    assert file.read_bytes() == WRITING
+    assert mino.run("history", "recover", named).status == 0
+    assert b'"interrupted"' in file.read_bytes()
