@@ -59,10 +59,7 @@ def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[
 
 
 def _load(path: str, fd: int) -> tuple[Journal, Report]:
-    loading = Loading(chunks(fd, path), all_findings=True)
-    for _ in loading:
-        pass
-    report = loading.report
+    report = Loading(chunks(fd, path), all_findings=True).judge()
     return Journal(path, fd, report.bytes, report.next_seq), report
 
 

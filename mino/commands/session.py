@@ -87,7 +87,7 @@ def import_(home: Home, wait: float, name: str, file: str, kind: imports.Kind) -
     with lock_home(home, wait):
         find_session(home)
         if os.path.lexists(path):
-            raise CannotCreate(f"there is a saved session '{name}' already", f"mino session delete {shell_word(name)}")
+            raise CannotCreate(f"there is a saved session '{name}' already", "mino session list")
         imported = imports.read(_read_whole(file), file, kind)
         for sentence in imported.left_out:
             terminal.notice(f"'{file}' {sentence}")

@@ -123,11 +123,9 @@ def check(home: Home, path: str, progress: Progress) -> Report:
 
 
 def _load(fd: int, path: str, progress: Progress) -> Report:
-    loading = Loading(_watched(chunks(fd, path), progress), all_findings=True)
-    for _ in loading:
-        pass
+    report = Loading(_watched(chunks(fd, path), progress), all_findings=True).judge()
     progress.clear()
-    return loading.report
+    return report
 
 
 def _watched(chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:

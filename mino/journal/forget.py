@@ -37,19 +37,12 @@ def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
         removals = list(find(chunks(fd, path), turn_ids))
         if removals and not dry_run:
             os.lseek(fd, 0, os.SEEK_SET)
-            renumber = _is_whole(chunks(fd, path))
+            renumber = Loading(chunks(fd, path)).judge().state != "invalid"
             os.lseek(fd, 0, os.SEEK_SET)
             replace(path, without(chunks(fd, path), removals, renumber=renumber))
     finally:
         os.close(fd)
     return removals
-
-
-def _is_whole(chunks: Iterable[bytes]) -> bool:
-    loading = Loading(chunks)
-    for _ in loading:
-        pass
-    return loading.report.state != "invalid"
 
 
 def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
@@ -58,7 +51,7 @@ def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
     removal: Removal | None = None
     # The first of the unreadable lines before this one: where a turn comes without its question, that is among them.
     loose = 0
-    for number, line, record in _lines(chunks):
+    for number, line, record in scan.number(chunks):
         owner = _owner(line, record)
         if owner is None and (removal is None or any(turn_id in line for turn_id in wanted)):
             # A broken line that names a turn is of that turn.
@@ -85,7 +78,7 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
     rest = iter(removals)
     removal = next(rest, None)
     seq = 1
-    for number, line, record in _lines(chunks):
+    for number, line, record in scan.number(chunks):
         if removal and number > removal.last_line:
             removal = next(rest, None)
         if removal and number >= removal.first_line:
@@ -100,18 +93,8 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
 
 def ids_in(chunks: Iterable[bytes]) -> set[str]:
     """The id of every turn that has a readable record in the file."""
-    owners = (_owner(line, record) for _, line, record in _lines(chunks))
+    owners = (_owner(line, record) for _, line, record in scan.number(chunks))
     return {owner for owner in owners if owner is not None}
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
-    """Each line of a file: its number, its bytes with the newline if it has one, and what it is."""
-    number = 0
-    for lines, whole in scan.split(chunks):
-        records = scan.read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
-        for line, record in zip(lines, records, strict=True):
-            number += 1
-            yield number, line + b"\n" if whole else line, record
 
 
 def _owner(line: bytes, record: Record | BadLine) -> str | None:

@@ -29,6 +29,12 @@ class Loading:
         self._doubtful: Finding | None = None
         self._over = False  # the file is invalid, and nobody asked for the rest
 
+    def judge(self) -> Report:
+        """Read to the end for the report alone."""
+        for _ in self:
+            pass
+        return self.report
+
     def __iter__(self) -> Iterator[Turn]:
         for lines, whole in scan.split(self._chunks):
             if whole:
@@ -96,7 +102,7 @@ class Loading:
         report = self.report
         report.end, report.bytes = report.bytes, report.bytes + len(tail)
         if not self._over:
-            message = f"found {len(tail)} bytes without a newline, expected a whole record"
+            message = f"found {len(tail)} byte{'s' * (len(tail) > 1)} without a newline, expected a whole record"
             self._find(Finding("torn-tail", self._line + 1, report.end, message))
 
     def _find(self, finding: Finding) -> None:

@@ -73,7 +73,7 @@ class Salvage:
         """
         turn: _Candidate | None = None
         last = 0
-        for last, line, record in _lines(self._chunks):
+        for last, line, record in scan.number(self._chunks):
             if isinstance(record, BadLine):
                 self._refuse_newer(record, last)
                 region = Region(last, last, record.message, find_question(line))
@@ -142,15 +142,6 @@ def rehearse(path: str, chunks: Iterable[bytes]) -> Salvage:
     for _ in salvaged:
         pass
     return salvaged
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
-    number = 0
-    for lines, whole in scan.split(chunks):
-        records = scan.read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
-        for line, record in zip(lines, records, strict=True):
-            number += 1
-            yield number, line, record
 
 
 def _add(regions: list[Region], region: Region) -> None:

@@ -83,10 +83,7 @@ def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
     """
     path = path_of(directory, name)
     with _open(path, name) as fd:
-        loading = Loading(chunks(fd, path))
-        for _ in loading:
-            pass
-        report = loading.report
+        report = Loading(chunks(fd, path)).judge()
         if report.state != "clean":
             command = "recover" if report.state == "recoverable" else "verify"
             raise InvalidData(

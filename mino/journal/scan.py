@@ -39,6 +39,16 @@ def read(lines: list[bytes]) -> Iterable[Record | BadLine]:
     return _trust(lines) or map(read_line, lines)  # not a list: what is wrong with a million lines is a lot to hold
 
 
+def number(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
+    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and what it is."""
+    count = 0
+    for lines, whole in split(chunks):
+        records = read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
+        for line, record in zip(lines, records, strict=True):
+            count += 1
+            yield count, line + b"\n" if whole else line, record
+
+
 def read_line(line: bytes) -> Record | BadLine:
     """One whole line as its record, or as what is wrong with it."""
     proved = _trust([line])

@@ -97,7 +97,7 @@ def check_cut(complete: int, torn: int, chunks: Iterable[bytes], *, all_findings
     start = len(file_of(lines[:complete]))
     expected = []
     if torn:
-        message = f"found {torn} bytes without a newline, expected a whole record"
+        message = f"found {torn} byte{'s' * (torn > 1)} without a newline, expected a whole record"
         expected.append(Finding("torn-tail", complete + 1, start, message))
     ended, inside = divmod(complete, 3)
     if inside:
