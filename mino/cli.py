@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 # A short command makes little garbage and many objects that stay: looking through them again and again is a tenth of
 # its time. Garbage is still found, in larger heaps.
-gc.set_threshold(50_000)
+gc.set_threshold(200_000)
 # The libraries' own warnings are for programmers, and every line on stderr is Mino's.
 if not sys.warnoptions:
     warnings.simplefilter("ignore")

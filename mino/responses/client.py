@@ -18,7 +18,7 @@ from mino.responses.body import fold_body
 from mino.responses.exchange import Exchange, FellSilent, Head
 from mino.responses.failure import Complaint, http_failure, key_hint, quote, read_body
 from mino.responses.post import Broke, is_loopback
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items, encode
+from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
 from mino.responses.watch import Watch
 
@@ -93,7 +93,7 @@ class Client:
                 self._watch.sleep(wait)
 
     def _attempt(self, request: Request, show: Show | None) -> Answer:
-        body = encode(request.body(self._step, self._include))
+        body = request.encoded(self._step, self._include)
         url = self._url
         for _ in range(_REDIRECTS + 1):
             with closing(Exchange(url, body, self._key, self._server.timeout, self._watch)) as exchange:

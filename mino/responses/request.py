@@ -47,10 +47,19 @@ class Request(NamedTuple):
 
     def body(self, step: int = AS_RECEIVED, include: bool = True) -> dict[str, Any]:
         """The JSON body of `POST {base}/responses`. `store` is always false: no server may keep the conversation."""
+        body: dict[str, Any] = _without_nulls(self._body(step, include))
+        return body
+
+    def encoded(self, step: int = AS_RECEIVED, include: bool = True) -> bytes:
+        """`body` as it is sent; for a long conversation, looking for nulls in its bytes is a third of its cost."""
+        data = encode(self._body(step, include))
+        return encode(self.body(step, include)) if b":null" in data else data
+
+    def _body(self, step: int, include: bool) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model}
         if self.instructions:
             body["instructions"] = self.instructions
-        body["input"] = [*context_items(self.context, step), _question(self.question)]
+        body["input"] = [*_items(self.context, step), _question(self.question)]
         body["stream"] = True
         body["store"] = False
         if include:
@@ -60,6 +69,11 @@ class Request(NamedTuple):
 
 def context_items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
     """The input items of completed `turns`, oldest first: each question, then what the model answered."""
+    items: list[dict[str, Any]] = _without_nulls(_items(turns, step))
+    return items
+
+
+def _items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for turn in turns:
         items.append(_question(turn.user))
@@ -108,15 +122,17 @@ def _question(text: str) -> dict[str, Any]:
 
 def _answer(turn: ContextTurn, step: int) -> list[dict[str, Any]]:
     output = turn.output or []
-    if not any(text_parts(item) for item in output):
+    if not any(map(text_parts, output)):
         return [message_item([turn.assistant])] if turn.assistant else []
     if step >= MESSAGES_ONLY:
         said = [(item, [text for _, text in text_parts(item)]) for item in output]
         return [message_item(texts, item.get("phase")) for item, texts in said if texts]
     kept = _replayable(output)
     # An id is a promise about its neighbours: with one reasoning item gone, the ids of the others are refused.
-    lost_reasoning = _reasonings(kept) < _reasonings(output)
-    return [_clean(item, step >= WITHOUT_IDS or lost_reasoning) for item in kept]
+    lost_reasoning = len(kept) < len(output) and _reasonings(kept) < _reasonings(output)
+    if step < WITHOUT_IDS and not lost_reasoning:
+        return kept
+    return [{key: value for key, value in item.items() if key != "id"} for item in kept]
 
 
 def _replayable(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -138,15 +154,6 @@ def _replayable(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _reasonings(items: list[dict[str, Any]]) -> int:
     return sum(item.get("type") == "reasoning" for item in items)
-
-
-def _clean(item: dict[str, Any], drop_id: bool) -> dict[str, Any]:
-    if drop_id and "id" in item:
-        item = {key: value for key, value in item.items() if key != "id"}
-    if b":null" not in encode(item):  # nearly always, and a tenth of the cost of looking at each value
-        return item
-    cleaned: dict[str, Any] = _without_nulls(item)
-    return cleaned
 
 
 def _without_nulls(value: Any) -> Any:
