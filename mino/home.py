@@ -68,7 +68,7 @@ def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | N
 def home_of(home: Home, path: str) -> Home | None:
     """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
     folder = os.path.dirname(os.path.abspath(path))
-    if _is_same(folder, home.sessions) or _is_same(folder, home.saved):
+    if is_same(folder, home.sessions) or is_same(folder, home.saved):
         return home  # whether it was ever locked or not
     parent = os.path.dirname(folder)
     if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
@@ -79,15 +79,16 @@ def home_of(home: Home, path: str) -> Home | None:
 def is_session(home: Home, path: str) -> bool:
     """Whether `path` names a session file of `home`, and not a copy of one."""
     folder, name = os.path.split(os.path.abspath(path))
-    return bool(SESSION_NAME.fullmatch(name)) and _is_same(folder, home.sessions)
+    return bool(SESSION_NAME.fullmatch(name)) and is_same(folder, home.sessions)
 
 
-def _is_same(folder: str, other: str) -> bool:
+def is_same(path: str, other: str) -> bool:
+    """Whether both paths lead to one file or folder; where one is missing, whether they are spelt alike."""
     # By what they are: in a folder that is a link to another disk, the shell and `find` know that disk's name for it.
     try:
-        return os.path.samefile(folder, other)
+        return os.path.samefile(path, other)
     except (OSError, ValueError):
-        return folder == other
+        return path == other
 
 
 def find_session(home: Home) -> str | None:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from mino import signals
 from mino.conversation import Conversation
 from mino.errors import MinoError, NotThere, StorageFailed, shell_word
-from mino.home import Home, make_directory
+from mino.home import Home, is_same, make_directory
 from mino.journal import saved
 from mino.journal.file import open_regular, replace, sync_directory
 from mino.journal.loader import Loading
@@ -60,6 +60,7 @@ def load(home: Home, conversation: Conversation, name: str) -> Replaced:
 
     Raises UsageMistake for a bad name, NotThere, InvalidData for a saved session that is not clean, and as `save`.
     """
+    name = as_live(home, name)
     with saved.open_clean(home.saved, name) as data:
         before = live_name(home)
         kept = _keep(home, conversation, apart_from=name)
@@ -80,6 +81,7 @@ def open_named(home: Home, conversation: Conversation, name: str) -> Replaced:
 
     It is saved back under it when another one takes its place. Raises as `load`, but not NotThere.
     """
+    name = as_live(home, name)
     if live_name(home) == name:
         return Replaced("unchanged", name, conversation.turns, None)
     exists = os.path.lexists(saved.path_of(home.saved, name))
@@ -125,6 +127,17 @@ def live_name(home: Home) -> str | None:
     finally:
         os.close(fd)
     return None if saved.name_flaw(name) else name
+
+
+def as_live(home: Home, name: str) -> str:
+    """`name`, or the live name where both are one file: many disks of a Mac take `Foo` and `foo` for the same name.
+
+    Without it the live conversation would be saved over the very checkpoint that is loaded.
+    """
+    live = live_name(home)
+    if live is not None and is_same(saved.path_of(home.saved, live), saved.path_of(home.saved, name)):
+        return live
+    return name
 
 
 def set_live_name(home: Home, name: str | None) -> None:

@@ -69,7 +69,7 @@ def delete(home: Home, wait: float, name: str) -> None:
     with lock_home(home, wait):
         find_session(home)
         saved.refuse_missing(home.saved, name)
-        if sessions.live_name(home) == name:
+        if sessions.live_name(home) == sessions.as_live(home, name):
             # First, for with the name the conversation would bring back what the user wants gone.
             sessions.set_live_name(home, None)
             terminal.notice(f"the live conversation, opened as '{name}', stays and has no name now")

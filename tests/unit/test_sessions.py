@@ -39,6 +39,20 @@ def test_the_conversation_goes_on_with_what_was_loaded(home: Home) -> None:
     assert saved_in(path) == {"other": OTHER, "after": session_of(path), done.kept.name: OLD}
 
 
+def test_a_disk_that_knows_no_upper_and_lower_case(home: Home) -> None:
+    """Two names of one file, as such a disk has them; here they are two links."""
+    os.link(f"{home.saved}/other.jsonl", f"{home.saved}/Other.jsonl")
+    with open_conversation(home, 0) as conversation:
+        sessions.open_named(home, conversation, "other")
+        turn_id = new_id()
+        conversation.begin(turn_id, "四")
+        conversation.end(turn_id, "failed")
+        assert sessions.open_named(home, conversation, "Other").action == "unchanged"
+        assert sessions.load(home, conversation, "Other").turns == 1
+    assert sessions.live_name(home) == "other"
+    assert saved_in(Path(home.path))["other"] == OTHER
+
+
 def test_the_context_stays_as_long_as_it_was_asked_for(home: Home) -> None:
     with open_conversation(home, 0, keep=1) as conversation:
         sessions.load(home, conversation, "other")
