@@ -75,5 +75,6 @@ def _trust(lines: list[bytes]) -> list[Record] | None:
     except (TypeError, ValueError):  # not JSON, or nested deeper than orjson writes
         return None
     # orjson writes more levels than a record may have; each takes two bytes, so a short line needs no look.
-    long = [line for line in lines if len(line) > 2 * MAX_DEPTH and b'"output":' in line]
+    pairs = zip(lines, records, strict=True)
+    long = [line for line, record in pairs if len(line) > 2 * MAX_DEPTH and "output" in record]
     return None if any(is_deeper(line, MAX_DEPTH) for line in long) else records
