@@ -1,93 +1,145 @@
-"""The command line: every command, option and help sentence, and the only place that makes an exit status.
+"""The command line: every command, option and help sentence, and the exit statuses that are no failure.
 
 What a command does is in `mino.commands`, imported when it runs, so that `mino --version` does not pay for a turn.
 """
 
-import signal
-
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Ctrl-C ends the process like any signal where nothing has to be saved, and not in a traceback: see mino.signals.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-import gc
-import io
 import os
-import sys
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
-
-# A short command makes little garbage and many objects that stay: looking through them again and again is a tenth of
-# its time. Garbage is still found, in larger heaps.
-gc.set_threshold(200_000)
-# The libraries' own warnings are for programmers, and every line on stderr is Mino's.
-if not sys.warnoptions:
-    warnings.simplefilter("ignore")
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mino import __version__, signals, terminal
-from mino.errors import Interrupted, MinoError, ReaderGone, StorageFailed
+from mino import __version__
+from mino.errors import MinoError, UsageMistake
+from mino.terminal import output
 
 if TYPE_CHECKING:
     from mino.home import Home
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-EXIT_STATUS = (
-    "Exit status: 0 done, 1 recovery would change the file, 2 usage, 3 answer cut short, 65 invalid history or prompt, "
-    "66 not there, 69 service failed, 70 defect in Mino, 73 cannot create, 74 reading or writing failed, 75 in use, "
-    "77 no access, 78 configuration. See mino(1)."
+# `verify`: the status of each state; of several files the worst counts, in this order.
+STATE_STATUS = {"clean": 0, "in-use": 0, "recoverable": 1, "invalid": 65}
+WORST_FIRST = (65, 66, 77, 74, 1, 0)
+
+
+def run() -> int:
+    """Run the command in `sys.argv`; its exit status. Raises UsageMistake for a wrong command line."""
+    try:
+        status = cli.main(prog_name="mino", standalone_mode=False)
+    except click.UsageError as mistake:
+        message = mistake.message.rstrip(".")
+        raise UsageMistake(message[:1].lower() + message[1:], _usage_hint(mistake)) from None
+    return status if isinstance(status, int) else 0
+
+
+def _usage_hint(mistake: click.UsageError) -> str:
+    """The option that was probably meant, if one is near; else how to see what there is."""
+    from difflib import SequenceMatcher
+
+    wrong = getattr(mistake, "option_name", "")
+    for right in getattr(mistake, "possibilities", None) or ():
+        alike = SequenceMatcher(None, wrong, right).ratio()
+        # `--retry` is near `--retries`; `--session` is not near `--version`, though nearly as many letters are equal.
+        if alike >= 0.7 and wrong.lstrip("-")[:1] == right.lstrip("-")[:1]:
+            return f"did you mean {right}?"
+    return f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help"
+
+
+class _Command(click.Command):
+    """A command whose help is the sentence, two examples, the options, and the page that has the rest."""
+
+    def __init__(self, *args: Any, examples: tuple[str, str], page: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.examples = examples
+        self.page = page
+
+    def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(self.help or "")
+        formatter.write_paragraph()
+        for example in self.examples:
+            formatter.write(f"  {example}\n")
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(f"See {self.page}.")
+
+
+class _Group(_Command, click.Group):
+    """A group: alone it prints its help, which lists its commands, each with its whole sentence."""
+
+    command_class = _Command
+    group_class = type
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, invoke_without_command=True, **more)
+
+    def invoke(self, context: click.Context) -> Any:
+        result = super().invoke(context)
+        if context.invoked_subcommand is None:
+            click.echo(context.get_help())
+        return result
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, (command.help or "").rstrip(".")) for name, command in self.commands.items()])
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(context, formatter)
+        click.Command.format_options(self, context, formatter)
+
+
+@click.command(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    page="mino(1)",
+    examples=('mino ask "What is the capital of France?"', "mino chat"),
 )
-
-
-@click.group(epilog=EXIT_STATUS, no_args_is_help=False)
-@click.option("--home", metavar="DIR", help="Where everything lies; else MINO_HOME, else ~/.mino.")
+@click.option("--home", metavar="DIR", help="The home directory of Mino (MINO_HOME, else ~/.mino).")
 @click.version_option(__version__, prog_name="mino", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context, home: str | None) -> None:
-    """Ask language models from a shell, and keep the conversation in one crash-safe file."""
-    terminal.name_home(home)
+    """Ask language models from a shell, and keep the conversation."""
+    output.name_home(home)
     context.obj = home
 
 
-# Of a command that needs the session for itself.
-wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session that is in use (0).")
+# Of a command that writes to the session.
+wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session in use (0).")
 
 
-def server_options(command: Command) -> Command:
+def server_options(command: Function) -> Function:
     """The options of a command that asks a model; their values are read in `mino.settings`, wherever they come from."""
     options = [
         click.option("-m", "--model", metavar="NAME", help="The model to ask."),
         click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
-        click.option("--local", is_flag=True, default=None, help="Use the embedded llama.cpp engine; no key is sent."),
-        click.option("--context", metavar="all|none|N", help="How many earlier completed turns are sent (all)."),
-        click.option("--instructions", metavar="FILE", help="Instructions for the model, instead of SOUL.md."),
+        click.option("--local", is_flag=True, default=None, help="Use the embedded engine; no key is sent."),
+        click.option("--context", metavar="all|none|N", help="How many completed turns to send (all)."),
+        click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md."),
         wait_option,
-        click.option("--timeout", metavar="SECONDS", help="How long the service may be silent (300)."),
-        click.option("--retries", metavar="N", help="Further attempts before the first byte of an answer (2)."),
+        click.option("--timeout", metavar="SECONDS", help="How long the service may send nothing (300)."),
+        click.option("--retries", metavar="N", help="Further attempts before any output (2)."),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-@cli.command(epilog=EXIT_STATUS)
+@cli.command(
+    page="mino-ask(1)",
+    examples=('mino ask "What is the capital of France?"', 'mino ask "What does this do?" - < main.c'),
+)
 @click.argument("prompt", nargs=-1, type=click.UNPROCESSED)
 @server_options
 @click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end instead of streamed text.")
-@click.option("--dry-run", is_flag=True, help="Print the request body as JSON; send and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+@click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
 @click.pass_obj
 def ask(
     home: str | None, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
 ) -> None:
-    """Ask one question and print the answer.
-
-    The words of PROMPT are joined by spaces. `-` stands for standard input; without any word standard input is the
-    question, and with words and no `-` it is not touched.
-    """
+    """Ask one question and print the answer."""
     from mino.commands import ask as command
     from mino.home import find_home, find_usable_home
     from mino.settings import settle
@@ -100,16 +152,11 @@ def ask(
         command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 
 
-@cli.command(epilog=EXIT_STATUS)
+@cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
 @click.pass_obj
 def chat(home: str | None, /, **flags: object) -> None:
-    """Talk with the model, question by question, in the conversation that `ask` goes on with too.
-
-    On a terminal with a line editor: Enter sends, Alt+Enter begins a new line, and what is pasted is one question.
-    Otherwise every line of standard input is a question. `/help` lists the commands; Ctrl+D or `/exit` leaves.
-    Ctrl+C leaves too: it cancels an answer that is arriving, and the process dies by that signal.
-    """
+    """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
     from mino.home import find_home
     from mino.settings import settle
@@ -118,258 +165,207 @@ def chat(home: str | None, /, **flags: object) -> None:
     command(place, settle(flags, os.environ, place), os.environ)
 
 
-@cli.group(epilog=EXIT_STATUS, no_args_is_help=False)
+@cli.group(
+    page="mino-history(1)",
+    examples=("mino history show -n 2", "mino history verify"),
+)
 def history() -> None:
-    """Show, check and repair the conversation."""
+    """Show, check, repair, forget and export the conversation."""
 
 
-@history.command(epilog=EXIT_STATUS)
+turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
+
+
+@history.command(page="mino-history(1)", examples=("mino history show -n 2", "mino history show --turn 3 --json"))
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N turns.")
-@click.option("--turn", metavar="TURN", help="Only this turn: its number, its id, or the beginning of its id.")
-@click.option("--context", is_flag=True, help="Print the input that the next request starts with, as JSON.")
+@turn_option
+@click.option("--context", is_flag=True, help="Print the input that the next request starts with.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def show(home: str | None, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> int:
+def show(home: str | None, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the turns with their number, time and status."""
     from mino.commands.show import show as command
-    from mino.home import find_home
 
-    return command(find_home(home, os.environ), last=last, turn=turn, context=context, as_json=as_json)
+    command(_find_home(home), last=last, turn=turn, context=context, as_json=as_json)
 
 
-@history.command(epilog=EXIT_STATUS)
+@history.command(
+    page="mino-history(1)",
+    examples=("mino history verify", "find backup -name '*.jsonl' -print0 | mino history verify -"),
+)
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.pass_obj
 def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
-    """Check the session, or any files, and print every finding; `-` reads file names from standard input."""
+    """Check the session, or any files, and print every finding."""
     from mino.commands.verify import verify as command
-    from mino.home import find_home
 
-    return command(find_home(home, os.environ), files, as_json=as_json)
+    outcomes = command(_find_home(home), files, as_json=as_json)
+    statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
+    return min(statuses, key=WORST_FIRST.index, default=0)
 
 
-@history.command(epilog=EXIT_STATUS)
+@history.command(
+    page="mino-history(1)", examples=("mino history recover --dry-run", "mino history recover --salvage FILE")
+)
 @click.argument("file", required=False, type=click.UNPROCESSED)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--salvage", "with_salvage", is_flag=True, help="Of an invalid file, keep every whole turn.")
+@click.option("--salvage", "with_salvage", is_flag=True, help="Keep every whole turn of an invalid file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @wait_option
 @click.pass_obj
 def recover(
     home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
 ) -> int:
-    """Cut an unfinished end and close an open turn, after a copy of the whole file."""
+    """Cut an unfinished end and close an open turn."""
     from mino.commands.recover import recover as command
 
-    place, seconds = _place_and_wait(home, wait)
-    return command(place, seconds, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
+    would_change = command(
+        *_find_home_and_wait(home, wait), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json
+    )
+    return 1 if would_change else 0
 
 
-@history.command(epilog=EXIT_STATUS)
+@history.command(page="mino-history(1)", examples=("mino history forget 3 4", "mino history forget --last --dry-run"))
 @click.argument("turns", nargs=-1, metavar="[TURN]...", type=click.UNPROCESSED)
 @click.option("--last", is_flag=True, help="Forget the last turn.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @wait_option
 @click.pass_obj
 def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
-    """Remove turns for good: from the session, saved sessions and recovery copies. No copy is kept.
-
-    TURN is the number that `show` prints, an id, or the beginning of one.
-    """
+    """Remove turns for good, from saved sessions and recovery copies too."""
     from mino.commands.forget import forget as command
 
-    place, seconds = _place_and_wait(home, wait)
-    command(place, seconds, turns, last=last, dry_run=dry_run)
+    command(*_find_home_and_wait(home, wait), turns, last=last, dry_run=dry_run)
 
 
-@history.command(epilog=EXIT_STATUS)
+@history.command(
+    page="mino-history(1)",
+    examples=("mino history export > conversation.md", "mino history export --format messages -n 1"),
+)
 @click.option(
     "--format",
     "form",
     type=click.Choice(["markdown", "text", "messages", "responses"]),
     default="markdown",
-    show_default=True,
-    help="`messages` is a JSON array of role and content, `responses` one of input items.",
+    help="The form of the output (markdown).",
 )
-@click.option("--turn", metavar="TURN", help="Only this turn: its number, its id, or the beginning of its id.")
+@turn_option
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
 @click.pass_obj
 def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -> None:
-    """Print the completed turns for readers or for other programs; what is left out is told on stderr."""
+    """Print the completed turns for readers or for other programs."""
     from mino.commands.export import export as command
-    from mino.home import find_home
 
-    command(find_home(home, os.environ), form=form, turn=turn, last=last)
+    command(_find_home(home), form=form, turn=turn, last=last)
 
 
-@cli.group(epilog=EXIT_STATUS, no_args_is_help=False)
+@cli.group(
+    page="mino-session(1)",
+    examples=('mino session save "before the details"', "mino session list"),
+)
 def session() -> None:
-    """Save, load and list conversations.
-
-    NAME is any text of at most 200 bytes without `/`, control characters, or a leading `.` or `-`.
-    """
+    """Save, load and list conversations."""
 
 
-@session.command(epilog=EXIT_STATUS)
+name_argument = click.argument("name", type=click.UNPROCESSED)
+
+
+@session.command(page="mino-session(1)", examples=("mino session new", "mino session new --wait 10"))
 @wait_option
 @click.pass_obj
 def new(home: str | None, /, wait: str | None) -> None:
-    """Start an empty conversation; the one before is saved."""
+    """Start an empty conversation; the old one is saved first."""
     from mino.commands.session import new as command
 
-    command(*_place_and_wait(home, wait))
+    command(*_find_home_and_wait(home, wait))
 
 
-@session.command(epilog=EXIT_STATUS)
-@click.argument("name", type=click.UNPROCESSED)
+@session.command(page="mino-session(1)", examples=("mino session save draft", 'mino session save "第一稿"'))
+@name_argument
 @wait_option
 @click.pass_obj
 def save(home: str | None, /, name: str, wait: str | None) -> None:
-    """Save the conversation under NAME, as a checkpoint; an older one of that name is kept."""
+    """Save the conversation as NAME, a checkpoint."""
     from mino.commands.session import save as command
 
-    command(*_place_and_wait(home, wait), name)
+    command(*_find_home_and_wait(home, wait), name)
 
 
-@session.command(epilog=EXIT_STATUS)
-@click.argument("name", type=click.UNPROCESSED)
+@session.command(page="mino-session(1)", examples=("mino session load draft", "mino session load draft --wait 10"))
+@name_argument
 @wait_option
 @click.pass_obj
 def load(home: str | None, /, name: str, wait: str | None) -> None:
-    """Go back to the saved session NAME; the conversation that it replaces is saved."""
+    """Go back to the saved session NAME; the old one is saved first."""
     from mino.commands.session import load as command
 
-    command(*_place_and_wait(home, wait), name)
+    command(*_find_home_and_wait(home, wait), name)
 
 
-@session.command("open", epilog=EXIT_STATUS)
-@click.argument("name", type=click.UNPROCESSED)
+@session.command("open", page="mino-session(1)", examples=("mino session open garden", "mino session open kitchen"))
+@name_argument
 @wait_option
 @click.pass_obj
 def open_session(home: str | None, /, name: str, wait: str | None) -> None:
-    """Go on with the saved session NAME, or start it; it is saved back when another one takes its place."""
-    from mino.commands.session import go_on
+    """Continue the saved session NAME, or start it."""
+    from mino.commands.session import open_ as command
 
-    go_on(*_place_and_wait(home, wait), name)
+    command(*_find_home_and_wait(home, wait), name)
 
 
-@session.command("list", epilog=EXIT_STATUS)
+@session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
 def list_sessions(home: str | None, /, as_json: bool) -> None:
-    """List the live conversation (`*`) and the saved ones, newest first: time, turns, name, first question."""
+    """List the conversations, newest first: time, turns, name, title."""
     from mino.commands.session import list_ as command
-    from mino.home import find_home
 
-    command(find_home(home, os.environ), as_json=as_json)
+    command(_find_home(home), as_json=as_json)
 
 
-@session.command(epilog=EXIT_STATUS)
-@click.argument("name", type=click.UNPROCESSED)
+@session.command(page="mino-session(1)", examples=("mino session delete draft", "mino session delete draft --wait 10"))
+@name_argument
 @wait_option
 @click.pass_obj
 def delete(home: str | None, /, name: str, wait: str | None) -> None:
-    """Delete the saved session NAME; the live conversation stays."""
+    """Delete the saved session NAME."""
     from mino.commands.session import delete as command
 
-    command(*_place_and_wait(home, wait), name)
+    command(*_find_home_and_wait(home, wait), name)
 
 
-@session.command("import", epilog=EXIT_STATUS)
-@click.argument("name", type=click.UNPROCESSED)
+@session.command(
+    "import",
+    page="mino-session(1)",
+    examples=("mino session import old messages.json --from messages", "mino session open old"),
+)
+@name_argument
 @click.argument("file", type=click.UNPROCESSED)
 @click.option(
     "--from",
     "kind",
     type=click.Choice(["eino", "json", "messages"]),
     required=True,
-    help="`eino`: JSON Lines after a header. `json`: an object with savedAt, turnCount, history. "
-    "`messages`: role and content, a JSON array or one a line.",
+    help="The kind of file.",
 )
 @wait_option
 @click.pass_obj
 def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: str | None) -> None:
-    """Make the saved session NAME of the messages in FILE.
-
-    A question and its answer make a turn. What makes none (a system or tool message, a question without an answer) is
-    told on stderr and left out; that is status 0 if at least one turn came in, else 65.
-    """
+    """Make the saved session NAME from the messages in FILE."""
     from mino.commands.session import import_ as command
 
-    command(*_place_and_wait(home, wait), name, file, kind)
+    command(*_find_home_and_wait(home, wait), name, file, kind)
 
 
-def _place_and_wait(home: str | None, wait: str | None) -> "tuple[Home, float]":
+def _find_home(home: str | None) -> "Home":
     from mino.home import find_home
+
+    return find_home(home, os.environ)
+
+
+def _find_home_and_wait(home: str | None, wait: str | None) -> "tuple[Home, float]":
     from mino.settings import settle
 
-    place = find_home(home, os.environ)
+    place = _find_home(home)
     return place, settle({"wait": wait}, os.environ, place).wait
-
-
-def main() -> NoReturn:
-    """Run the command line, and end the process with its exit status, or by the signal that ended the work.
-
-    The interpreter is not taken down: that would be a sixth of the time of a short command, nothing waits for it, and
-    the embedded engine's threads can crash in it.
-    """
-    status = run()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # a closed one has nothing to lose
-            stream.flush()
-    os._exit(status)
-
-
-def run() -> int:
-    """Run the command line; its exit status. Ends the process where a signal ended the work."""
-    _occupy_standard_descriptors()
-    try:
-        status = _run()
-        signals.let_go()  # an exception while the process ends would be a traceback
-    except ReaderGone:
-        signals.die(signal.SIGPIPE)
-    except Interrupted as interrupted:
-        signals.die(interrupted.signum)
-    return status
-
-
-def _run() -> int:
-    try:
-        status = cli.main(prog_name="mino", standalone_mode=False)
-        return status if isinstance(status, int) else 0
-    except MinoError as failure:
-        terminal.tell(failure)
-        if not isinstance(failure, StorageFailed):  # which outranks a signal that waited while the turn was ended
-            signals.raise_pending()
-        return failure.status
-    except click.UsageError as mistake:
-        message = mistake.format_message().rstrip(".")
-        terminal.notice(message[:1].lower() + message[1:])
-        terminal.hint(f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help")
-        return 2
-    except ReaderGone:
-        raise
-    except SystemExit as end:  # click's own: after a shell completion, or 1 for a pipe that closed under a help text
-        if not end.code:
-            return 0
-        raise ReaderGone from None
-    except OSError as error:  # of a help text too: what Mino itself reads and writes has its own sentences
-        sys.stdout = io.StringIO()  # or the rest of the text would be written again, and fail again, at exit
-        terminal.notice(f"reading or writing failed: {error.strerror or error}")
-        return StorageFailed.status
-    except Exception:
-        import traceback
-
-        terminal.notice("a defect in Mino; please report it with these lines")
-        traceback.print_exc()
-        return 70
-
-
-def _occupy_standard_descriptors() -> None:
-    """Open what was closed (`>&-`): the session file would get stdout's number, and the answer be written into it."""
-    for fd in (0, terminal.STDOUT, terminal.STDERR):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDONLY)  # the lowest free number is `fd`; writing to it fails, as it should

@@ -1,7 +1,7 @@
-"""The kinds of failure that Mino foresees, each with its exit status (spec section 10; man page mino(1)).
+"""The kinds of failure that Mino foresees, each with its exit status (mino(1), EXIT STATUS).
 
 A message is lower case, quotes its subject and has no full stop; a hint is the exact next command.
-Only `mino.cli.main` turns a failure into an exit status, so that a number means the same in every command.
+Only `mino.__main__` turns a failure into an exit status, so that a number means the same in every command.
 """
 
 
@@ -17,7 +17,7 @@ class MinoError(Exception):
 
 
 class UsageMistake(MinoError):
-    """The command line is wrong: an empty prompt, a bad value, a bad or ambiguous name."""
+    """The command line is wrong: an empty question, a bad value, a bad or ambiguous name."""
 
     status = 2
 
@@ -29,12 +29,12 @@ class AnswerIncomplete(MinoError):
 
 
 class InvalidData(MinoError):
-    """The history or another named file is invalid, there is more than one conversation, or the prompt is not text."""
+    """A conversation or another named file is invalid, there is more than one, or the question is not text."""
 
     status = 65
 
 
-class NotThere(MinoError):
+class NotFound(MinoError):
     """A named file, turn or saved session does not exist."""
 
     status = 66
@@ -89,11 +89,3 @@ class Interrupted(BaseException):
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
         self.signum = signum
-
-
-def shell_word(text: str) -> str:
-    """`text` as one word of a shell command, so that a hint can be pasted whatever a file or a session is called."""
-    if text.isprintable():
-        return "'" + text.replace("'", "'\\''") + "'"
-    # A control character will be shown as `\x0a`, which a shell takes for the character itself within `$'...'`.
-    return "$'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,4 +1,4 @@
-"""The paths under MINO_HOME and their modes (spec section 2)."""
+"""The paths under the home, and their modes (mino(1), FILES)."""
 
 import os
 import re
@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake, shell_word
-from mino.journal.file import TEMPORARY, open_failure, open_regular, sync_directory
+from mino import disk
+from mino.errors import InvalidData, MinoError, Misconfigured, UsageMistake
+from mino.text import shell_word
 
 SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
@@ -51,7 +52,7 @@ def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
     named = option or environ.get("MINO_HOME")
     default = os.path.expanduser("~/.mino")
     if not named and (default.startswith("~") or environ.get("HOME") == ""):
-        raise Misconfigured("no home directory is known", "export MINO_HOME=DIR")
+        raise Misconfigured("the home directory is unknown", "export MINO_HOME=DIR")
     path = os.path.abspath(named or default)
     return Home(path, path == os.path.abspath(default))
 
@@ -68,7 +69,7 @@ def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | N
 def home_of(home: Home, path: str) -> Home | None:
     """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
     folder = os.path.dirname(os.path.abspath(path))
-    if is_same(folder, home.sessions) or is_same(folder, home.saved):
+    if disk.is_same(folder, home.sessions) or disk.is_same(folder, home.saved):
         return home  # whether it was ever locked or not
     parent = os.path.dirname(folder)
     if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
@@ -79,16 +80,7 @@ def home_of(home: Home, path: str) -> Home | None:
 def is_session(home: Home, path: str) -> bool:
     """Whether `path` names a session file of `home`, and not a copy of one."""
     folder, name = os.path.split(os.path.abspath(path))
-    return bool(SESSION_NAME.fullmatch(name)) and is_same(folder, home.sessions)
-
-
-def is_same(path: str, other: str) -> bool:
-    """Whether both paths lead to one file or folder; where one is missing, whether they are spelt alike."""
-    # By what they are: in a folder that is a link to another disk, the shell and `find` know that disk's name for it.
-    try:
-        return os.path.samefile(path, other)
-    except (OSError, ValueError):
-        return path == other
+    return bool(SESSION_NAME.fullmatch(name)) and disk.is_same(folder, home.sessions)
 
 
 def find_session(home: Home) -> str | None:
@@ -101,7 +93,7 @@ def find_session(home: Home) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise open_failure(home.sessions, error) from None
+        raise disk.open_failure(home.sessions, error) from None
     if len(names) > 1:
         raise InvalidData(
             f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
@@ -115,7 +107,7 @@ def make_home(home: Home) -> list[str]:
 
     Another directory than `~/.mino` that was there before is the user's: it is not narrowed. Raises CannotCreate.
     """
-    made = make_directory(home.path)
+    made = disk.make_directory(home.path)
     mode = stat.S_IMODE(os.stat(home.path).st_mode)
     if made or not mode & 0o077:
         return []
@@ -124,30 +116,6 @@ def make_home(home: Home) -> list[str]:
             os.chmod(home.path, 0o700)
             return [_narrowed(home.path, mode, 0o700)]
     return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
-
-
-def make_directory(path: str) -> bool:
-    """Make the private directory `path`, and those above it, and sync their entries; whether it was missing.
-
-    Raises CannotCreate, and StorageFailed where an entry cannot be synced.
-    """
-    if os.path.isdir(path):
-        return False
-    if not os.path.lexists(path):
-        make_directory(os.path.dirname(path))
-    try:
-        os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
-    except FileExistsError:
-        if os.path.isdir(path):
-            return False  # another process made it at the same moment
-        raise CannotCreate(
-            f"cannot create the directory '{path}': a file has its name", f"ls -l {shell_word(path)}"
-        ) from None
-    except OSError as error:
-        raise CannotCreate(f"cannot create the directory '{path}': {error.strerror}") from None
-    sync_directory(os.path.dirname(path))
-    return True
 
 
 def wide(home: Home) -> Iterator[tuple[str, int, int]]:
@@ -187,11 +155,8 @@ def narrow(home: Home) -> list[str]:
             if wanted == 0o700:
                 os.chmod(path, wanted)
             else:
-                fd = open_regular(path, os.O_RDONLY)
-                try:
+                with disk.opened(path) as fd:
                     os.fchmod(fd, wanted)
-                finally:
-                    os.close(fd)
         except (OSError, MinoError):
             told.append(f"'{path}' has mode {mode:04o}, which cannot be narrowed to {wanted:04o}")
         else:
@@ -208,28 +173,6 @@ def remove_temporaries(home: Home) -> None:
     for directory in (home.path, home.sessions, home.saved):
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
-                if entry.name.startswith(TEMPORARY) and entry.name.endswith(".tmp"):
+                if entry.name.startswith(disk.TEMPORARY) and entry.name.endswith(".tmp"):
                     with suppress(OSError):
                         os.unlink(entry.path)
-
-
-def read_soul(path: str, *, required: bool = False) -> str | None:
-    """The instructions for the model in `path`, a byte order mark dropped; None if there is no file, or no text in it.
-
-    Raises Misconfigured where it exists and cannot be read: an answer without the user's instructions is a wrong one;
-    NotThere where it is `required` and missing.
-    """
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        if required:
-            raise NotThere(f"'{path}' does not exist") from None
-        return None
-    except OSError as error:
-        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file {shell_word(path)}") from None
-    return text if text.strip() else None

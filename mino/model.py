@@ -1,14 +1,17 @@
-"""The model that `ask` and `chat` talk to: where it is, how it is reached, and the instructions it gets."""
+"""The model that is asked: its name, a client that asks it, and the instructions that it gets."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mino import terminal
-from mino.home import Home, read_soul
-from mino.responses.client import Client, Server
+from mino.errors import Misconfigured, NotFound
+from mino.home import Home
+from mino.responses.client import Client
 from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY
+from mino.responses.server import Server
 from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings, find_key
+from mino.terminal import output
+from mino.text import shell_word
 
 
 class Model(NamedTuple):
@@ -21,7 +24,7 @@ class Model(NamedTuple):
 
 @contextmanager
 def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model]:
-    """The model to ask: the embedded engine while this lasts, or one on the network. Raises Misconfigured."""
+    """The model to ask: the embedded engine for the length of the block, or a server. Raises Misconfigured."""
     if settings.local:
         from mino.responses import local
 
@@ -37,11 +40,13 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
 
 
 def _client(server: Server, settings: Settings) -> Client:
-    return Client(server, step=first_step(settings), watch=terminal.STDOUT)
+    # A further attempt is no news for a log, but a person at a terminal wonders why nothing happens.
+    tell_attempt = output.notice if output.is_terminal(output.STDERR) else None
+    return Client(server, output.notice, tell_attempt, step=first_step(settings), watch=output.STDOUT)
 
 
 def first_step(settings: Settings) -> int:
-    """Where on the replay ladder the first request begins."""
+    """The step of the replay ladder at which the first request begins."""
     return MESSAGES_ONLY if settings.replay == "text" else AS_RECEIVED
 
 
@@ -55,7 +60,30 @@ def name_model(settings: Settings, environ: Mapping[str, str]) -> str:
 
 
 def read_instructions(home: Home | None, settings: Settings) -> str | None:
-    """The instructions for the model, read anew: the file that was named, else SOUL.md. Raises Misconfigured."""
+    """The instructions for the model, read anew: from the file in the settings, else from SOUL.md; None without text.
+
+    Raises NotFound if the file in the settings is missing, Misconfigured if a file cannot be read: an answer without
+    the user's instructions is a wrong one.
+    """
     if settings.instructions:
-        return read_soul(settings.instructions, required=True)
-    return read_soul(home.soul) if home else None
+        text = _read_text(settings.instructions)
+        if text is None:
+            raise NotFound(f"'{settings.instructions}' does not exist")
+    else:
+        text = _read_text(home.soul) if home else None
+    return text if text and text.strip() else None
+
+
+def _read_text(path: str) -> str | None:
+    """The text in `path` without a byte order mark; None if there is no file."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file {shell_word(path)}") from None

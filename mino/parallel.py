@@ -59,7 +59,7 @@ def _start(work: Callable[[Item], object], items: Sequence[Item], others: list[B
         os.close(writing)
         return pid, open(reading, "rb")
     try:
-        signals.let_go()
+        signals.uninstall()
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # nobody waits for the rest
         os.close(reading)
         for pipe in others:

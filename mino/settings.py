@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mino.errors import MinoError, Misconfigured, UsageMistake, shell_word
+from mino.errors import MinoError, Misconfigured, UsageMistake
 from mino.home import Home
+from mino.text import shell_word
 
 DEFAULT_MODEL = "gpt-5.5"  # the one place that names it
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -204,7 +205,7 @@ def read_config(path: str) -> dict[str, Any]:
     names = {name.replace("-", "_"): name for name in config}
     for field, name in names.items():
         if field not in {known.replace("-", "_") for known in OPTIONS | FILE_ONLY}:
-            raise Misconfigured(f"'{path}' has the setting {name[:60]!r}, which is not one of Mino's", "man mino")
+            raise Misconfigured(f"'{path}' has the unknown setting {name[:60]!r}", "man mino")
     return {field: config[name] for field, name in names.items()}
 
 
@@ -235,7 +236,7 @@ def _run_key_command(command: str | list[str]) -> str:
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=KEY_COMMAND_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise Misconfigured(f"api_key_command did not end within {KEY_COMMAND_SECONDS} seconds") from None
+        raise Misconfigured(f"api_key_command did not finish within {KEY_COMMAND_SECONDS} seconds") from None
     except (OSError, ValueError) as error:
         raise Misconfigured(f"cannot run api_key_command: {error}") from None
     if run.returncode:

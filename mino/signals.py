@@ -1,8 +1,8 @@
-"""SIGINT, SIGTERM and SIGHUP: they interrupt the wire, and wait while the turn is being saved (spec section 7).
+"""SIGINT, SIGTERM and SIGHUP: they interrupt the wire, and wait while the turn is being saved (mino(1), SIGNALS).
 
-Within `held` a signal becomes `Interrupted`, raised in the main thread, once; after it the process is on its way out
-and further signals wait for the end. Elsewhere a signal ends the process where it stands: nothing is unfinished there,
-and an exception out of nowhere would strike libraries too, some of which do not survive it while they are imported.
+Within `deferred` a signal becomes `Interrupted`, raised in the main thread, once; after it the process is on its way
+out and further signals wait for the end. Elsewhere a signal ends the process at once: nothing is unfinished there, and
+an exception at any point would hit libraries too, some of which do not survive it while they are imported.
 A signal that was ignored when the process started (`nohup`, a background job) stays so.
 """
 
@@ -17,69 +17,68 @@ from mino.errors import Interrupted
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_holding = False
+_deferring = False
 _pending: int | None = None
 _raised = False
-_tell: Callable[[], None] | None = None
+_wake: Callable[[], None] | None = None
 
 
-def catch() -> dict[signal.Signals, Any]:
-    """From now on a signal raises Interrupted, if it was not ignored; how each signal was treated before."""
+def install() -> dict[signal.Signals, Any]:
+    """From now on a signal raises Interrupted, if it was not ignored; returns how each signal was handled before."""
     before = {signum: signal.getsignal(signum) for signum in _SIGNALS}
-    for signum, treatment in before.items():
-        if treatment is not signal.SIG_IGN:
+    for signum, handler in before.items():
+        if handler is not signal.SIG_IGN:
             signal.signal(signum, _arrive)
     return before
+
+
+def uninstall() -> None:
+    """The opposite of `install`: from now on a signal ends the process at once."""
+    for signum in _SIGNALS:
+        if signal.getsignal(signum) is _arrive:
+            signal.signal(signum, signal.SIG_DFL)
 
 
 def _arrive(signum: int, frame: FrameType | None) -> None:
     global _pending, _raised
     _pending = _pending or signum
-    # Once only: a second Ctrl-C must not interrupt the saving of the cancelled turn.
-    if not _holding and not _raised:
+    # Once only: a second Ctrl+C must not interrupt the saving of the cancelled turn.
+    if not _deferring and not _raised:
         _raised = True
         raise Interrupted(signum)
-    if _tell:
-        _tell()
+    if _wake:
+        _wake()
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Signals wait until this block ends; the first that came then raises Interrupted, unless the block failed."""
-    global _holding
-    treatments = catch()
-    _holding, before = True, _holding
+def deferred(wake: Callable[[], None] | None = None) -> Iterator[None]:
+    """Signals wait until this block ends; the first that came then raises Interrupted, unless the block failed.
+
+    `wake` is called when one comes, for an event loop, which swallows what a handler raises.
+    """
+    global _deferring, _wake
+    handlers = install()
+    before = _deferring, _wake
+    _deferring, _wake = True, wake
     try:
         yield
     finally:
-        for signum, treatment in treatments.items():
-            signal.signal(signum, treatment)
-        _holding = before
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+        _deferring, _wake = before
     raise_pending()
 
 
 @contextmanager
-def told(tell: Callable[[], None]) -> Iterator[None]:
-    """As `held`, and `tell` is called when a signal comes: for an event loop, which swallows what a handler raises."""
-    global _tell
-    with held():
-        _tell = tell
-        try:
-            yield
-        finally:
-            _tell = None
-
-
-@contextmanager
-def delivered() -> Iterator[None]:
-    """Within `held`: here a signal interrupts at once, one that came before too."""
-    global _holding
-    _holding = False
+def immediate() -> Iterator[None]:
+    """Within `deferred`: in this block a signal interrupts at once, also one that came before."""
+    global _deferring
+    _deferring = False
     try:
         raise_pending()
         yield
     finally:
-        _holding = True
+        _deferring = True
 
 
 def is_pending() -> bool:
@@ -88,18 +87,11 @@ def is_pending() -> bool:
 
 
 def raise_pending() -> None:
-    """Raise Interrupted for a signal that came while signals were held."""
+    """Raise Interrupted for a signal that came while signals were deferred."""
     global _raised
-    if _pending is not None and not _holding:
+    if _pending is not None and not _deferring:
         _raised = True
         raise Interrupted(_pending)
-
-
-def let_go() -> None:
-    """The opposite of `catch`: from now on a signal ends the process where it stands."""
-    for signum in _SIGNALS:
-        if signal.getsignal(signum) is _arrive:
-            signal.signal(signum, signal.SIG_DFL)
 
 
 def die(signum: int) -> NoReturn:
@@ -107,4 +99,4 @@ def die(signum: int) -> NoReturn:
     signal.signal(signum, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signum])
     os.kill(os.getpid(), signum)
-    os._exit(128 + signum)  # only where the signal is somehow still not deadly
+    os._exit(128 + signum)  # only if the signal is somehow still not deadly

@@ -1,30 +1,63 @@
-"""One turn, from the question to the saved end: the place where disk and wire meet (spec section 7).
+"""One turn, from the question to the saved end: disk and wire meet here, and nowhere else (mino-record(5), GUARANTEES).
 
 The question is on disk before the first byte of the request; the answer counts only when it is on disk. Signals
 wait while something is saved, and interrupt at once while the wire is read.
 """
 
-from mino import signals, terminal
-from mino.conversation import Conversation
+from collections.abc import Callable
+
+from mino import signals
 from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, StorageFailed
-from mino.journal.record import EndStatus, new_id
+from mino.journal.ids import new_id
+from mino.journal.record import EndStatus, Record, accepted_items, assistant_message, turn_end, user_message
 from mino.responses.answer import Answer
 from mino.responses.client import Client, Show
 from mino.responses.request import Request
+from mino.sessions.conversation import Conversation
+from mino.terminal import output
+
+FormatWhole = Callable[[str | None, Answer], str]
+"""The turn's id (None: it is not saved) and the whole answer → what is shown of it."""
 
 
-def run(conversation: Conversation | None, client: Client, request: Request, show: Show | None) -> tuple[str, Answer]:
-    """Ask `request` and save what becomes of it in `conversation` (None: nowhere); the turn's id and the answer.
+def run(
+    conversation: Conversation | None,
+    client: Client,
+    request: Request,
+    stream: output.AnswerStream,
+    format_whole: FormatWhole | None = None,
+) -> None:
+    """Ask `request`, show the answer on `stream`, and save what becomes of it in `conversation` (None: nowhere).
 
-    `show` gets the text as it arrives. An answer that is `incomplete` was shown but its turn ends as failed. Raises
-    the failure of the wire when the turn's end is saved, Interrupted and ReaderGone when it is saved as cancelled, and
-    StorageFailed, which outranks them all, when something could not be saved.
+    The text is shown as it arrives, or with `format_whole` that of the whole answer at its end. Raises the failure of
+    the wire when the turn's end is saved; Interrupted and ReaderGone when it is saved as cancelled; AnswerIncomplete
+    when the service cut the answer short: what came was shown, and its turn has failed; StorageFailed, which outranks
+    them all, when something could not be saved, or stdout could not be written though the turn is saved.
     """
     turn_id = new_id()
-    with signals.held():
-        _begin(conversation, turn_id, request.question)
+    try:
+        stream.begin()
+        answer = _ask(conversation, turn_id, client, request, None if format_whole else stream.show)
+    finally:
+        stream.end()
+    if format_whole:
+        stream.show(format_whole(turn_id if conversation else None, answer))
+    if stream.failure:
+        hint = f"mino history show --turn {turn_id}" if conversation else ""
+        raise StorageFailed(stream.failure.message, hint)
+    if answer.status == "incomplete":
+        raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'no reason given'}")
+
+
+def _ask(
+    conversation: Conversation | None, turn_id: str, client: Client, request: Request, show: Show | None
+) -> Answer:
+    with signals.deferred():
+        if conversation:
+            question = user_message(conversation.journal.seq, turn_id, request.question)
+            _save(conversation, "the question was not sent", question, hint="")
         try:
-            with signals.delivered():
+            with signals.immediate():
                 answer = client.ask(request, show)
         except (Interrupted, ReaderGone):
             _end(conversation, turn_id, "cancelled")
@@ -32,47 +65,41 @@ def run(conversation: Conversation | None, client: Client, request: Request, sho
         except BaseException as failure:
             _end(conversation, turn_id, "failed", failure)
             raise
-        if answer.status == "completed":
-            _complete(conversation, turn_id, request.question, answer, "was shown and " if show else "")
-        else:
+        if answer.status == "incomplete":
             _end(conversation, turn_id, "failed")
-    return turn_id, answer
-
-
-def refuse_incomplete(answer: Answer) -> None:
-    """Raise AnswerIncomplete where the service cut `answer` short: what came was shown, and its turn has failed."""
-    if answer.status == "incomplete":
-        raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'it gave no reason'}")
-
-
-def _begin(conversation: Conversation | None, turn_id: str, question: str) -> None:
-    if not conversation:
-        return
-    try:
-        conversation.begin(turn_id, question)
-    except StorageFailed as failure:
-        raise StorageFailed(f"{failure.message}: the question was not sent", failure.hint) from None
-
-
-def _complete(conversation: Conversation | None, turn_id: str, question: str, answer: Answer, known: str) -> None:
-    if not conversation:
-        return
-    try:
-        conversation.complete(turn_id, question, answer.text, answer.output)
-    except StorageFailed as failure:
-        raise StorageFailed(f"{failure.message}: the answer {known}may not be saved", "mino history verify") from None
+        elif conversation:
+            seq, items = conversation.journal.seq, accepted_items(answer.output) or None
+            records = assistant_message(seq, turn_id, answer.text, items), turn_end(seq + 1, turn_id, "completed")
+            _save(conversation, f"the answer {'was shown and ' if show else ''}may not be saved", *records)
+    return answer
 
 
 def _end(
     conversation: Conversation | None, turn_id: str, status: EndStatus, cause: BaseException | None = None
 ) -> None:
+    """Save the end of a turn without an answer."""
     if not conversation:
         return
     try:
-        conversation.end(turn_id, status)
-    except StorageFailed as failure:
+        end = turn_end(conversation.journal.seq, turn_id, status)
+        _save(conversation, f"the end of the {status} turn may not be saved", end)
+    except StorageFailed:
         if isinstance(cause, MinoError):
-            terminal.notice(cause.message)  # it happened first, and the storage failure takes its place
-        raise StorageFailed(
-            f"{failure.message}: the end of the {status} turn may not be saved", "mino history verify"
-        ) from None
+            output.notice(cause.message)  # it happened first, and the storage failure takes its place
+        raise
+
+
+def _save(conversation: Conversation, known: str, *records: Record, hint: str = "mino history verify") -> None:
+    """Append `records`; `known` says for a failure what is known of the turn then."""
+    try:
+        conversation.append(*records)
+    except StorageFailed as failure:
+        raise StorageFailed(f"{failure.message}: {known}", hint or failure.hint) from None
+
+
+def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
+    """Say that the context is large, from `limit` turns on (0: never), and the way out; nothing is ever cut."""
+    turns = len(conversation.context)
+    if limit and turns >= limit:
+        output.notice(f"the context is large: {turns} turns are sent with every question")
+        output.hint(way_out)

@@ -1,4 +1,4 @@
-"""Homes, and journals to put into them: files written and read byte for byte."""
+"""Homes, journals to put into them, and what commands print: files written and read byte for byte."""
 
 import hashlib
 import json
@@ -7,15 +7,24 @@ import re
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
+import jsonschema
+
+from mino.home import Home
+from mino.journal import schema
 from mino.journal.findings import State
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
 from mino.journal.record import EndStatus, Record, assistant_message, encode, turn_end, user_message
-from tests.unit.journal.sample import FIRST
+from tests.unit.journal.sample import CASES, FIRST
 
 SESSION = f"{FIRST}.jsonl"
+
+
+def case(name: str) -> bytes:
+    """The journal of the case of that name."""
+    return (CASES / f"{name}.jsonl").read_bytes()
 
 
 def completed(*pairs: tuple[str, str]) -> bytes:
@@ -52,14 +61,19 @@ def make_home(place: Path, session: bytes | None, **saved: bytes) -> Path:
     return place
 
 
+def open_home(place: Path, session: bytes | None = None, **saved: bytes) -> Home:
+    """As `make_home`; the home as the program knows it."""
+    return Home(str(make_home(place, session, **saved)), is_default=False)
+
+
 def save(home: Path, name: str, content: bytes) -> Path:
     """Put a saved session there."""
-    (home / "saved").mkdir(mode=0o700, exist_ok=True)
     return write(home / "saved" / f"{name}.jsonl", content)
 
 
 def write(path: Path, content: bytes) -> Path:
-    """Write a private file."""
+    """Write a private file, in a private folder that is made if it is missing."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     path.write_bytes(content)
     path.chmod(0o600)
     return path
@@ -68,6 +82,11 @@ def write(path: Path, content: bytes) -> Path:
 def go_on(home: Path, content: bytes) -> None:
     """Let the conversation go on, as `mino ask` would, by the turns of `content`."""
     write(home / "sessions" / SESSION, numbered(session_of(home), content))
+
+
+def session_path(home: Home) -> Path:
+    """The path of the session file that `make_home` writes."""
+    return Path(home.sessions, SESSION)
 
 
 def session_of(home: Path) -> bytes:
@@ -101,6 +120,20 @@ def state_of(content: bytes) -> State:
 def questions(content: bytes) -> list[str]:
     """The questions of a clean journal."""
     return [turn.user for turn in turns_of(content)]
+
+
+def refuse_telling(sentence: str) -> NoReturn:
+    """Takes what is told where nothing may be told."""
+    raise AssertionError(sentence)
+
+
+def judge(lines: str, name: str) -> list[Any]:
+    """Each of the `lines` as JSON, all of them valid by the published schema `name`."""
+    validator = jsonschema.Draft202012Validator(schema.load(name))
+    values = [json.loads(line) for line in lines.splitlines()]
+    for value in values:
+        validator.validate(value)
+    return values
 
 
 @cache

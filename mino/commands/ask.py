@@ -1,20 +1,20 @@
 """`mino ask`: one question, one answer, one exit status."""
 
-import os
-import select
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from typing import Any
 
-from mino import terminal, turn
-from mino.conversation import open_conversation, read_session, tell_in_use, tell_size
-from mino.errors import StorageFailed, UsageMistake
+from mino import turn
 from mino.home import Home
-from mino.journal.recovery import refuse_invalid
+from mino.journal.findings import refuse_invalid
 from mino.model import first_step, name_model, open_model, read_instructions
-from mino.prompt import STDIN, to_text
 from mino.responses.answer import Answer
 from mino.responses.request import ContextTurn, Request
+from mino.sessions.conversation import open_conversation
+from mino.sessions.reading import IN_USE, read_session
 from mino.settings import Settings
+from mino.terminal import output
+from mino.terminal.prompt import read_prompt
 
 
 def ask(
@@ -28,27 +28,19 @@ def ask(
 ) -> None:
     """Ask the question in `words` and show the answer; without `history` neither read nor write any.
 
-    Raises a MinoError with the exit status of whatever went wrong (spec section 10).
+    Raises a MinoError with the exit status of whatever went wrong (mino(1), EXIT STATUS).
     """
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
     with open_model(settings, environ) as model:
-        opened = open_conversation(home, settings.wait, settings.context) if home and history else nullcontext(None)
+        keep = settings.context
+        opened = open_conversation(home, settings.wait, output.notice, keep) if home and history else nullcontext(None)
         with opened as conversation:
             context = list(conversation.context) if conversation else []
             request = Request(model.name, instructions, context, question)
-            stream = terminal.AnswerStream()
-            try:
-                turn_id, answer = turn.run(conversation, model.client, request, None if as_json else stream.show)
-            finally:
-                stream.end()
-        if as_json:
-            stream.show(write_answer(turn_id if history else None, answer))
-    if stream.failure:
-        raise StorageFailed(stream.failure.message, f"mino history show --turn {turn_id}" if history else "")
-    turn.refuse_incomplete(answer)
-    if conversation and terminal.is_terminal(terminal.STDERR):
-        tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
+            turn.run(conversation, model.client, request, output.AnswerStream(), format_answer if as_json else None)
+    if conversation and output.is_terminal(output.STDERR):
+        turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
 
 
 def dry_run(
@@ -58,65 +50,30 @@ def dry_run(
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
     context: Sequence[ContextTurn] = []
-    if home and history:
-        reading = read_session(home, settings.context, completed=True)
-        if reading:
-            refuse_invalid(reading.path, reading.report)
-            context = reading.turns
-            if reading.report.in_use:
-                tell_in_use()
+    reading = read_session(home, settings.context, completed=True) if home and history else None
+    if reading:
+        refuse_invalid(reading.path, reading.report)
+        context = reading.turns
+        if reading.report.in_use:
+            output.notice(IN_USE)
     request = Request(name_model(settings, environ), instructions, context, question)
-    terminal.show_json(request.body(first_step(settings)))
+    output.show_json(request.body(first_step(settings)))
 
 
-def write_answer(turn_id: str | None, answer: Answer) -> str:
-    """`answer` as one line of JSON by `schemas/answer.v1.schema.json`."""
-    return terminal.write_json(
-        {
-            "turn_id": turn_id,
-            "status": answer.status,
-            "text": answer.text,
-            "refusal": answer.refusal,
-            "model": answer.model,
-            "response_id": answer.response_id,
-            "usage": answer.usage,
-            "output": answer.output,
-        }
-    )
+def format_answer(turn_id: str | None, answer: Answer) -> str:
+    """`answer` as one line of JSON; `turn_id` is None if it is not saved."""
+    return output.format_json(answer_json(turn_id, answer))
 
 
-def read_prompt(words: Sequence[str]) -> str:
-    """The question: the words; where one is `-`, or there is none, standard input too.
-
-    With words alone standard input is not touched: in `while read` the loop's lines are there, under a supervisor a
-    pipe that never ends. Raises UsageMistake for no question, InvalidData where it is not text.
-    """
-    spoken = b" ".join(os.fsencode(word) for word in words if word != "-")
-    prompt = spoken
-    if not words or "-" in words:
-        if not words and terminal.is_terminal(STDIN):
-            raise UsageMistake("no question was given", "mino ask 'QUESTION'")
-        read = read_stdin()
-        prompt = b"\n\n".join(filter(None, (spoken, read)))
-    text = to_text(prompt)
-    if not text.strip():
-        raise UsageMistake("the question is empty", "mino ask 'QUESTION'")
-    return text
-
-
-def read_stdin() -> bytes:
-    """All of standard input without its trailing newlines. Raises StorageFailed where it cannot be read."""
-    pieces = [b"-"]
-    while pieces[-1]:
-        try:
-            pieces.append(os.read(STDIN, 1 << 20))
-        except BlockingIOError:
-            # Another program made this pipe non-blocking; `sys.stdin` would take what is there for the whole of it.
-            select.select([STDIN], [], [])
-        except OSError as error:
-            raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
-    data = b"".join(pieces[1:])
-    end = len(data)
-    while data[end - 1 : end] == b"\n":  # an index, for a copy at each step would take quadratic time
-        end -= 2 if data[end - 2 : end - 1] == b"\r" else 1
-    return data[:end]
+def answer_json(turn_id: str | None, answer: Answer) -> dict[str, Any]:
+    """`answer` by `schemas/answer.v1.schema.json`."""
+    return {
+        "turn_id": turn_id,
+        "status": answer.status,
+        "text": answer.text,
+        "refusal": answer.refusal,
+        "model": answer.model,
+        "response_id": answer.response_id,
+        "usage": answer.usage,
+        "output": answer.output,
+    }

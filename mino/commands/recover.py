@@ -5,38 +5,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from mino import signals, terminal
-from mino.conversation import describe, lock_home, open_for_reading
+from mino import disk, signals
 from mino.errors import SessionInUse
 from mino.home import Home, find_session, home_of, is_session
 from mino.journal import recovery
-from mino.journal.file import Journal, chunks, open_regular
-from mino.journal.findings import Report
+from mino.journal.file import Journal
+from mino.journal.findings import Report, refuse_invalid
 from mino.journal.loader import Loading
 from mino.journal.recovery import Recovery
 from mino.journal.salvage import Region, Salvage, rehearse, salvage
+from mino.sessions.conversation import format_recovery, lock_home
+from mino.sessions.reading import open_for_reading
+from mino.terminal import output
+from mino.text import count
 
 
-def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> int:
+def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> bool:
     """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
 
-    The exit status: 0, or 1 where a dry run found something to do. Raises InvalidData for an invalid file without
+    Returns whether there is something to do that a dry run did not do. Raises InvalidData for an invalid file without
     `with_salvage`, SessionInUse, StorageFailed and the like; the file is then as it was.
     """
     path = find_session(home) if file is None else file
     if path is None:
-        terminal.notice("there is no conversation yet")
-        return 0
+        output.notice("there is no conversation yet")
+        return False
     with _open(home_of(home, path), wait, path, dry_run) as (journal, report):
-        with signals.held():  # or a recovery copy could stay that is not whole
+        with signals.deferred():  # or a recovery copy could stay that is not whole
             done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
         if dry_run and not with_salvage:
-            recovery.refuse_invalid(path, report)
+            refuse_invalid(path, report)
     if as_json:
-        terminal.show_json(_describe(path, report, done, salvaged, dry_run))
+        output.show_json(recovery_json(path, report, done, salvaged, dry_run))
     else:
-        terminal.show_lines(_write(path, done, salvaged, dry_run))
-    return 1 if dry_run and (done.is_needed or salvaged) else 0
+        output.show_lines(_format(path, done, salvaged, dry_run))
+    return dry_run and bool(done.is_needed or salvaged)
 
 
 @contextmanager
@@ -48,18 +51,15 @@ def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[
                 raise SessionInUse("the session is in use by another process", "try again when it has ended")
             yield _load(path, fd)
         return
-    with lock_home(home, wait) if home else nullcontext():
+    with lock_home(home, wait, output.notice) if home else nullcontext():
         if home and is_session(home, path):
             find_session(home)  # of more than one conversation none is touched
-        fd = open_regular(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND)
-        try:
+        with disk.opened(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND) as fd:
             yield _load(path, fd)
-        finally:
-            os.close(fd)
 
 
 def _load(path: str, fd: int) -> tuple[Journal, Report]:
-    report = Loading(chunks(fd, path), all_findings=True).judge()
+    report = Loading(disk.chunks(fd, path), all_findings=True).judge()
     return Journal(path, fd, report.bytes, report.next_seq), report
 
 
@@ -76,13 +76,13 @@ def _do(journal: Journal, report: Report, with_salvage: bool) -> tuple[Recovery,
     return recovery.recover(journal, report), None
 
 
-def _write(path: str, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> Iterator[str]:
+def _format(path: str, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> Iterator[str]:
     if not salvaged:
-        words = f"{'recovery would ' if dry_run else 'recovered: '}{describe(done, planned=dry_run)}"
+        words = f"{'recovery would ' if dry_run else 'recovered: '}{format_recovery(done, planned=dry_run)}"
         yield f"{path}: " + (words if done.is_needed else "nothing to do")
         return
     copy = f"; the whole file is in '{done.copy}'" if done.copy else ""
-    kept = terminal.count(salvaged.kept, "turn")
+    kept = count(salvaged.kept, "turn")
     yield f"{path}: " + (f"salvage would keep {kept}" if dry_run else f"salvaged: {kept} kept{copy}")
     for region in salvaged.dropped:
         yield f"{path}:{_span(region)}: dropped: {region.why}"
@@ -95,7 +95,7 @@ def _span(region: Region) -> str:
     return f"{first}" if first == last else f"{first}-{last}"
 
 
-def _describe(path: str, report: Report, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> dict[str, Any]:
+def recovery_json(path: str, report: Report, done: Recovery, salvaged: Salvage | None, dry_run: bool) -> dict[str, Any]:
     """What was done, by `schemas/recovery.v1.schema.json`."""
     action = "salvaged" if salvaged else "recovered" if done.is_needed else "none"
     return {

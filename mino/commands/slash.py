@@ -1,19 +1,18 @@
-"""The `/` commands of `mino chat`; what they do is in `mino.sessions`, and they say it with the words of `session`."""
+"""The `/` commands of `mino chat`; what they do is in `mino.sessions`, and their sentences are those of `session`."""
 
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from mino import sessions
-from mino.commands.session import say_replaced, say_saved, say_undone, write_entries
-from mino.commands.show import write_turn
-from mino.conversation import Conversation
-from mino.errors import MinoError, NotThere, UsageMistake
+from mino.commands.session import format_entries, format_replaced, format_saved, format_undone
+from mino.commands.show import format_turn
+from mino.errors import MinoError, NotFound, UsageMistake
 from mino.home import Home
-from mino.journal import saved
 from mino.journal.loader import Loading
-from mino.listing import list_sessions
+from mino.sessions import saved, switch
+from mino.sessions.conversation import Conversation
+from mino.sessions.listing import list_sessions
 
 EXIT = "/exit"
 HISTORY_TURNS = 10
@@ -31,7 +30,7 @@ class Command(NamedTuple):
 
 
 def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
-    """Do the `/` command in `line`; the lines to show. Raises UsageMistake, NotThere, and what `mino.sessions` raises.
+    """Do the `/` command in `line`; the lines to show. Raises UsageMistake, NotFound, and what `mino.sessions` raises.
 
     The conversation may be another one afterwards. What has failed has changed nothing.
     """
@@ -39,16 +38,16 @@ def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
     command = COMMANDS.get(name)
     if command is None or "\n" in line.strip():
         raise UsageMistake(
-            f"there is no command '{name}', and nothing was sent"
+            f"unknown command '{name}'; nothing was sent"
             if command is None
-            else f"{name} takes one line, and nothing was sent",
+            else f"{name} takes one line; nothing was sent",
             "/help lists the commands; a question that begins with / is written with //",
         )
     if bool(argument) != bool(command.argument) and command.argument != "[N]":
         raise UsageMistake(f"{name} takes " + ("a name" if command.argument else "no argument"), usage(name))
     try:
         return command.run(home, conversation, argument)
-    except (NotThere, UsageMistake) as failure:
+    except (NotFound, UsageMistake) as failure:
         raise type(failure)(failure.message, _HINTS.get(failure.hint, failure.hint)) from None
 
 
@@ -76,33 +75,33 @@ def complete(home: Home, typed: str) -> tuple[str, list[str]]:
 
 
 def _save(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
-    return say_saved(sessions.save(home, conversation, name), conversation.turns)
+    return format_saved(switch.save(home, conversation, name), conversation.turns)
 
 
 def _load(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
-    return say_replaced(sessions.load(home, conversation, name))
+    return format_replaced(switch.load(home, conversation, name))
 
 
 def _sessions(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return write_entries(list_sessions(home))
+    return format_entries(list_sessions(home))
 
 
 def _history(home: Home, conversation: Conversation, count: str) -> Iterable[str]:
     if count and not (count.isascii() and count.isdecimal()):
-        raise UsageMistake(f"'{count}' is no number of turns", usage("/history"))
+        raise UsageMistake(f"'{count}' is not a number of turns", usage("/history"))
     # The slice, for a number of a thousand digits is more than deque takes.
     turns = deque(Loading(conversation.journal.chunks()), int(count[:9]) if count else HISTORY_TURNS)
     if not turns:
         return ["there are no turns yet"]
-    return "\n".join(write_turn(turn, in_use=False) for turn in turns).removesuffix("\n").split("\n")
+    return "\n".join(format_turn(turn, in_use=False) for turn in turns).removesuffix("\n").split("\n")
 
 
 def _clear(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return say_replaced(sessions.start_new(home, conversation))
+    return format_replaced(switch.start(home, conversation))
 
 
 def _undo(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return say_undone(sessions.undo(home, conversation))
+    return format_undone(switch.undo(home, conversation))
 
 
 def _help(home: Home, conversation: Conversation, argument: str) -> Iterator[str]:
@@ -118,11 +117,11 @@ def _exit(home: Home, conversation: Conversation, argument: str) -> Iterable[str
 
 COMMANDS: dict[str, Command] = {
     "/save": Command("NAME", "save the conversation as NAME, a checkpoint to come back to", _save),
-    "/load": Command("NAME", "go back to the saved session NAME; what it replaces is saved first", _load),
+    "/load": Command("NAME", "go back to the saved session NAME; this one is saved first", _load),
     "/sessions": Command("", "list this conversation and the saved ones", _sessions),
     "/history": Command("[N]", f"show the last N turns ({HISTORY_TURNS})", _history),
     "/clear": Command("", "start an empty conversation; this one is saved first", _clear),
-    "/undo": Command("", "take the last turn out; the conversation with it is saved first", _undo),
+    "/undo": Command("", "remove the last turn; the conversation with it is saved first", _undo),
     "/help": Command("", "show this", _help),
     EXIT: Command("", "leave; so do Ctrl+D and Ctrl+C", _exit),
 }

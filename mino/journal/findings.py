@@ -1,11 +1,11 @@
-"""What `history verify` can report, and the state of a file that follows from it (spec section 4)."""
+"""What `history verify` can report, and the state of a file that follows from it (mino-record(5), STATES, FINDINGS)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from mino.journal.order import Turn
+from mino.errors import InvalidData
+from mino.text import shell_word
 
 State = Literal["clean", "recoverable", "invalid", "in-use"]
 
@@ -42,7 +42,11 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What a reading of one file found. `end` is the byte after the last complete record: where a torn tail is cut."""
+    """What a reading of one file found.
+
+    `end` is the byte after the last complete record: where a torn tail is cut. `open_turn` is the id of a last turn
+    without an end.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     dropped_findings: int = 0
@@ -51,7 +55,7 @@ class Report:
     turns: Counter[str] = field(default_factory=Counter)
     end: int = 0
     next_seq: int = 1
-    open_turn: "Turn | None" = None
+    open_turn: str | None = None
     in_use: bool = False
 
     def add(self, finding: Finding) -> None:
@@ -80,3 +84,22 @@ class Report:
     def worst(self) -> Finding:
         """The finding to name for a file that is not clean: the first that makes it invalid, else the first."""
         return next((finding for finding in self.findings if finding.code in INVALID), self.findings[0])
+
+
+def refuse_invalid(path: str, report: Report) -> None:
+    """Raise InvalidData where `report` says that the file at `path` is invalid: where, what, and what to do."""
+    if report.state == "invalid":
+        finding = report.worst
+        raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))
+
+
+def place(path: str, finding: Finding) -> str:
+    """`finding` in `path` as one clause: file, line, byte, code, and what was found."""
+    return f"'{path}' line {finding.line} (byte {finding.byte}): {finding.code}: {finding.message}"
+
+
+def advice(path: str, finding: Finding) -> str:
+    """The command to run after `finding`."""
+    if finding.code in NEWER:
+        return f"update Mino, or see the line: sed -n {finding.line}p {shell_word(path)}"
+    return f"mino history recover --salvage --dry-run {shell_word(path)}"

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from mino.journal import scan
 from mino.journal.findings import INVALID, BadLine, Finding, Report
 from mino.journal.order import Order, Turn
+from mino.text import count
 
 
 class Loading:
     """One reading of a session file, as an iterable of its turns; `report` is whole when the iteration has ended.
 
     A turn comes when it ends; a last turn without an end comes last, with status `open`. Loading stops at the first
-    finding that makes the file invalid; with `all_findings` it goes on to the end (spec section 4, `verify`).
+    finding that makes the file invalid; with `all_findings` it goes on to the end (mino-record(5), FINDINGS).
     """
 
     def __init__(self, chunks: Iterable[bytes], *, all_findings: bool = False) -> None:
@@ -48,7 +49,7 @@ class Loading:
             self._find(self._doubtful._replace(code="tail-syntax"))
         report.next_seq = order.next_seq
         if order.turn:
-            report.open_turn = order.turn
+            report.open_turn = order.turn.turn_id
             report.turns["open"] += 1
             if order.certain and not self._over:
                 message = f"turn {order.turn.turn_id} has no end"
@@ -102,7 +103,7 @@ class Loading:
         report = self.report
         report.end, report.bytes = report.bytes, report.bytes + len(tail)
         if not self._over:
-            message = f"found {len(tail)} byte{'s' * (len(tail) > 1)} without a newline, expected a whole record"
+            message = f"found {count(len(tail), 'byte')} without a newline, expected a whole record"
             self._find(Finding("torn-tail", self._line + 1, report.end, message))
 
     def _find(self, finding: Finding) -> None:

@@ -1,4 +1,4 @@
-"""`sessions.lock`: one writer, or any number of readers (spec section 6); the one module that calls fcntl.
+"""`sessions.lock`: one writer, or any number of readers (mino(1), LOCKING).
 
 flock belongs to the open file, so the kernel frees it when the process is gone, however it went; a leftover file is
 never an error. The holder's pid and command stand in it for the loser to read; they decide nothing.
@@ -12,10 +12,11 @@ import sys
 import time
 from contextlib import suppress
 
-from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed, shell_word
+from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
+from mino.text import shell_word
 
 _POLL = 0.02  # seconds between two tries; a turn takes far longer, and flock has no time-out of its own
-_READERS_WAIT = 2.0  # seconds a writer waits where only readers are in the way (spec section 6)
+_READERS_WAIT = 2.0  # seconds a writer waits where only readers are in the way (mino(1), LOCKING)
 _HOLDER_BYTES = 300
 
 
@@ -79,10 +80,8 @@ def lock_exclusive(path: str, patience: float) -> Lock:
         os.close(fd)
         waited = time.monotonic() - start
         if waited >= (max(patience, _READERS_WAIT) if only_readers else patience):
-            raise SessionInUse(
-                f"the session is in use by {holder}" if not only_readers else "the session is being read all the time",
-                "wait for it with --wait SECONDS",
-            )
+            busy = "other processes keep reading the session" if only_readers else f"the session is in use by {holder}"
+            raise SessionInUse(busy, "wait for it with --wait SECONDS")
         time.sleep(_POLL)
 
 
@@ -130,18 +129,3 @@ def _sign(fd: int) -> None:
 def _holder(fd: int) -> str:
     pid, _, command = os.pread(fd, _HOLDER_BYTES, 0).decode("utf-8", "replace").strip().partition(" ")
     return f"process {pid} ({command})" if pid.isdecimal() and command else "another process"
-
-
-def sync(fd: int) -> None:
-    """fsync that reaches the disk: on macOS fsync stops at the drive's cache, and F_FULLFSYNC does not (fsync(2)).
-
-    Raises OSError.
-    """
-    if sys.platform == "darwin":
-        try:
-            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
-                raise
-    os.fsync(fd)

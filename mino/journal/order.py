@@ -1,11 +1,12 @@
-"""Records → turns: order, turn ids and seq (spec section 3), and how checking goes on after a bad line (section 4)."""
+"""Records → turns: order, turn ids and seq, and how checking goes on after a bad line (mino-record(5))."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from mino.journal.findings import BadLine
-from mino.journal.record import EndStatus, Item, Record, quote
-from mino.journal.seen import SeenIds
+from mino.journal.ids import SeenIds
+from mino.journal.record import EndStatus, Item, Record
+from mino.text import quote
 
 TurnStatus = Literal["completed", "failed", "cancelled", "interrupted", "open"]
 

@@ -1,4 +1,4 @@
-"""Recovery: the recovery copy, the cut, the closing of an open turn (spec section 5); the same for every writer.
+"""The recovery copy, the cut, the end of an open turn; the same for every writer (mino-record(5), RECOVERY).
 
 The order is the guarantee: the copy of the whole file is on disk before the first byte is cut, so that a crash at
 any point leaves the original bytes in the file or in the copy.
@@ -9,9 +9,11 @@ import re
 import time
 from typing import NamedTuple
 
-from mino.errors import CannotCreate, InvalidData, StorageFailed, shell_word
-from mino.journal.file import Journal, create
-from mino.journal.findings import NEWER, Finding, Report, State
+from mino import disk
+from mino.errors import CannotCreate, StorageFailed
+from mino.journal.file import Journal
+from mino.journal.findings import Report, State, refuse_invalid
+from mino.journal.record import turn_end
 
 # The name of a recovery copy without its ending, of a session or of a saved one; `copy_whole` makes such names.
 COPY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
@@ -33,8 +35,7 @@ class Recovery(NamedTuple):
 
 def plan(report: Report) -> Recovery:
     """What recovery of a file with this `report` has to do; nothing for a clean one."""
-    open_turn = report.open_turn.turn_id if report.open_turn else None
-    return Recovery(report.state, cut_bytes=report.bytes - report.end, closed_turn=open_turn)
+    return Recovery(report.state, cut_bytes=report.bytes - report.end, closed_turn=report.open_turn)
 
 
 def recover(journal: Journal, report: Report) -> Recovery:
@@ -51,7 +52,7 @@ def recover(journal: Journal, report: Report) -> Recovery:
             journal.cut(report.end)
         if planned.closed_turn:
             # A turn that the next request left out must not look, later, as if it could still be answered.
-            journal.end(planned.closed_turn, "interrupted")
+            journal.append(turn_end(journal.seq, planned.closed_turn, "interrupted"))
     except StorageFailed as failure:
         where = f"; the whole file is in '{copy}'" if copy else ""
         raise StorageFailed(failure.message + where, failure.hint) from None
@@ -67,26 +68,7 @@ def copy_whole(journal: Journal) -> str:
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     copy = f"{stem}-recovery-{now}-{os.urandom(4).hex()}.jsonl"
     try:
-        create(copy, journal.chunks())
+        disk.create(copy, journal.chunks())
     except (CannotCreate, StorageFailed) as failure:
         raise type(failure)(f"{failure.message}; '{journal.path}' is unchanged", failure.hint) from None
     return copy
-
-
-def refuse_invalid(path: str, report: Report) -> None:
-    """Raise InvalidData where `report` says that the file at `path` is invalid: where, what, and what to do."""
-    if report.state == "invalid":
-        finding = report.worst
-        raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))
-
-
-def place(path: str, finding: Finding) -> str:
-    """`finding` in `path` as one clause: file, line, byte, code, and what was found."""
-    return f"'{path}' line {finding.line} (byte {finding.byte}): {finding.code}: {finding.message}"
-
-
-def advice(path: str, finding: Finding) -> str:
-    """The command to run after `finding`."""
-    if finding.code in NEWER:
-        return f"update Mino, or see the line: sed -n {finding.line}p {shell_word(path)}"
-    return f"mino history recover --salvage --dry-run {shell_word(path)}"

@@ -1,4 +1,7 @@
-"""The way out of an invalid file, chosen by a person: keep every whole turn, say what was dropped (spec section 5)."""
+"""The way out of an invalid file, if a person asks for it: keep every whole turn, say what was dropped.
+
+The rules are in mino-record(5), RECOVERY.
+"""
 
 import json
 import re
@@ -9,9 +12,10 @@ from typing import Any
 from mino.errors import InvalidData
 from mino.journal import scan
 from mino.journal.file import Journal
-from mino.journal.findings import NEWER, BadLine, Finding
-from mino.journal.record import EndStatus, Record, encode, whole_text
-from mino.journal.recovery import advice, copy_whole
+from mino.journal.findings import NEWER, BadLine, Finding, advice
+from mino.journal.record import EndStatus, Record, encode
+from mino.journal.recovery import copy_whole
+from mino.text import whole_characters
 
 
 @dataclass(slots=True)
@@ -119,7 +123,7 @@ class Salvage:
         if flaw.code in NEWER:
             finding = Finding(flaw.code, line, 0, flaw.message)
             raise InvalidData(
-                f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; it is not salvaged",
+                f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; nothing was salvaged",
                 advice(self._path, finding),
             )
 
@@ -165,5 +169,5 @@ def find_question(line: bytes) -> str | None:
         except (ValueError, RecursionError):
             continue
         if value.get("type") == "user_message" and isinstance(value.get("text"), str):
-            return whole_text(value["text"])
+            return whole_characters(value["text"])
     return None

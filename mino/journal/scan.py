@@ -2,7 +2,7 @@
 
 A batch is first taken on trust by C code alone: orjson parses it, the schema accepts it, and writing it again gives
 the very same bytes. That last step proves what orjson does not check: a duplicate key, an integer over 64 bits (orjson
-makes it a float) or a second spelling would come out different. A line that is not proved goes to `record.parse`.
+makes it a float) or a second spelling would come out different. A line that is not proved goes to `strict.parse`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,8 @@ import orjson
 
 from mino.journal import schema
 from mino.journal.findings import BadLine
-from mino.journal.record import MAX_DEPTH, Record, is_deeper, parse
+from mino.journal.record import Record
+from mino.journal.strict import MAX_DEPTH, is_deeper, parse
 
 
 def split(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes], bool]]:

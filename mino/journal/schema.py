@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from mino.journal.findings import BadLine
-from mino.journal.record import VERSION, Record, quote
+from mino.journal.record import VERSION, Record
+from mino.text import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Events → text as it comes, then the whole answer (spec section 7). No I/O.
+"""Events → text as it comes, then the whole answer (mino-ask(1), The answer). No I/O.
 
 Only the event type in the JSON is trusted, and the text. Indexes, ids, sequence numbers, item and part events are
 missing, repeated or contradictory on one server or another, so text is matched by what was already shown: a later event
@@ -12,12 +12,11 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from mino.errors import MinoError, ServiceFailed
-from mino.responses.failure import Complaint, quote, read_complaint, too_long
-from mino.responses.messages import Messages
-from mino.responses.request import OURS_TO_ANSWER, message_item, text_parts
-from mino.responses.shown import REFUSAL, TEXT, Part, Shown
+from mino.responses.failure import ServerError, hide_key, read_error, too_long
+from mino.responses.items import OURS_TO_ANSWER, clean_item, message_item, text_parts
+from mino.responses.shown import REFUSAL, TEXT, Messages, Part, Shown
 from mino.responses.sse import Event
-from mino.responses.values import clean, exact, parse, storable
+from mino.responses.values import clean, exact, read_json
 
 _HEARTBEATS = (b"ping", b"keep-alive", b"keepalive")
 
@@ -36,7 +35,7 @@ class Answer(NamedTuple):
 
     @property
     def calls(self) -> list[str]:
-        """The names of the functions that the model wants called, or the types of other items that wait for us."""
+        """The names of the functions that the model asked to call, or the types of other items that wait for us."""
         waiting = [item for item in self.output if item["type"] in OURS_TO_ANSWER]
         return [str(item.get("name") or item["type"]) for item in waiting]
 
@@ -44,12 +43,12 @@ class Answer(NamedTuple):
 class AnswerFold:
     """Folds the events of one response. `key` is hidden in errors that repeat it.
 
-    `over` becomes true when nothing that follows matters; `complaint` is what the server said if it failed.
+    `over` becomes true when nothing that follows matters; `server_error` is what the server said if it failed.
     """
 
     def __init__(self, key: str | None = None) -> None:
         self.over = False
-        self.complaint: Complaint | None = None
+        self.server_error: ServerError | None = None
         self._key = key
         self._error: MinoError | None = None
         self._status: Literal["", "completed", "incomplete"] = ""
@@ -85,11 +84,11 @@ class AnswerFold:
 
     def add_whole(self, body: bytes) -> str:
         """The text of a whole response in JSON, from a server that does not stream."""
-        said = parse(body)
+        said = read_json(body)
         if not isinstance(said, dict):
             return self._break(body)
         if said.get("error") and not said.get("output"):
-            return self._complain(read_complaint(said))
+            return self._fail(read_error(said))
         if not isinstance(said.get("output"), list) and not isinstance(said.get("status"), str):
             return self._break(body)
         return self._end("response.completed", {"response": said})
@@ -104,7 +103,7 @@ class AnswerFold:
         reason = details.get("reason") if isinstance(details, dict) else None
         answer = Answer(
             status=self._status,
-            reason=quote(reason, self._key) if isinstance(reason, str) and reason else None,
+            reason=hide_key(reason, self._key) if isinstance(reason, str) and reason else None,
             text=self._shown.text,
             refusal=self._shown.refusal,
             model=self._model,
@@ -124,7 +123,7 @@ class AnswerFold:
         if data.startswith(b"[DONE]"):
             self.over = True
             return ""
-        said = parse(data)
+        said = read_json(data)
         if isinstance(said, dict):
             return self._fold(event.name, said, data)
         return "" if cut else self._break(data)
@@ -133,7 +132,7 @@ class AnswerFold:
         kind = said.get("type")
         if not isinstance(kind, str):
             if said.get("error") or said.get("object") == "error" or said.get("error_message"):
-                return self._complain(read_complaint(said))
+                return self._fail(read_error(said))
             kind = name
         match kind:
             case "response.output_text.delta":
@@ -156,7 +155,7 @@ class AnswerFold:
             case "response.completed" | "response.incomplete" | "response.failed":
                 return self._end(kind, exact(said, data))
             case _ if kind == "error" or name == "error" or (said.get("error") and not kind.startswith("response.")):
-                return self._complain(read_complaint(said))
+                return self._fail(read_error(said))
         return ""  # reasoning, tools, annotations, heartbeats, and whatever servers invent next
 
     def _delta(self, said: dict[str, Any], kind: str) -> str:
@@ -184,7 +183,7 @@ class AnswerFold:
             self._messages.begin(said.get("output_index"), item.get("id"))
 
     def _item_done(self, said: dict[str, Any]) -> str:
-        item = storable(said.get("item"))
+        item = clean_item(said.get("item"))
         if item is None:
             return ""
         self._last = None
@@ -214,7 +213,7 @@ class AnswerFold:
         """The items of the terminal event's response, each once."""
         output = self._response.get("output")
         items: dict[Any, dict[str, Any]] = {}
-        for n, item in enumerate(map(storable, output if isinstance(output, list) else [])):
+        for n, item in enumerate(map(clean_item, output if isinstance(output, list) else [])):
             if item is not None:
                 items[item["id"] if isinstance(item.get("id"), str) else n] = item
         return list(items.values())
@@ -233,24 +232,24 @@ class AnswerFold:
         ends = (kind.removeprefix("response."), self._response.get("status"))
         if "failed" in ends or "cancelled" in ends:
             error = self._response.get("error") or self._response.get("error_type")
-            return self._complain(read_complaint(self._response) if error else Complaint("no reason given"))
+            return self._fail(read_error(self._response) if error else ServerError("no reason given"))
         self.over = True
         self._status = "incomplete" if "incomplete" in ends else "completed"
         # Where items with text came in the stream their text was shown, and the response's may hold it twice.
         own = [] if _have_text(self._items.values()) else self._own_items()
         return self._shown.whole_answer([parts for item in own if (parts := text_parts(item))])
 
-    def _complain(self, complaint: Complaint) -> str:
+    def _fail(self, server_error: ServerError) -> str:
         self.over = True
-        self.complaint = complaint
-        said = complaint.sentence(self._key)
-        self._error = too_long(said) if complaint.too_long else ServiceFailed(f"the service failed: {said}")
+        self.server_error = server_error
+        said = server_error.sentence(self._key)
+        self._error = too_long(said) if server_error.too_long else ServiceFailed(f"the service failed: {said}")
         return ""
 
     def _break(self, data: bytes) -> str:
         self.over = True
-        start = Complaint(data.decode("utf-8", "replace")).sentence(self._key)
-        self._error = ServiceFailed(f"the service sent data that is no event of the Responses API: {start}")
+        start = ServerError(data.decode("utf-8", "replace")).sentence(self._key)
+        self._error = ServiceFailed(f"the service sent data that is not an event of the Responses API: {start}")
         return ""
 
 
@@ -260,7 +259,7 @@ def _have_text(items: Iterable[dict[str, Any]]) -> bool:
 
 def _no_text(answer: Answer, key: str | None) -> str:
     if answer.calls:
-        return f"the model gave no text: it wants '{quote(answer.calls[0], key, 80)}' called, and mino has no tools"
+        return f"the model gave no text: it asked to call '{hide_key(answer.calls[0], key, 80)}', and mino has no tools"
     if any(item["type"] == "reasoning" for item in answer.output):
         return "the model gave only reasoning and no answer"
     return "the model gave an empty answer"

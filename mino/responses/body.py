@@ -7,8 +7,8 @@ from itertools import chain
 from mino.errors import ServiceFailed
 from mino.responses.answer import AnswerFold
 from mino.responses.exchange import Head
-from mino.responses.failure import quote, read_body
-from mino.responses.post import Broke
+from mino.responses.failure import hide_key, read_body
+from mino.responses.post import ConnectionLost
 from mino.responses.sse import Decoder
 
 _FIELD = re.compile(rb"(event|data|id|retry)?:")
@@ -21,8 +21,8 @@ _LONGEST = 256 << 20
 def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
     """Feed `fold`, and give the text that each piece adds; ends as soon as `fold` is over.
 
-    Raises Broke as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web page and for
-    an answer without an end.
+    Raises ConnectionLost as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web
+    page and for an answer without an end.
     """
     pieces = _limited(pieces, url)
     start = b""
@@ -35,10 +35,10 @@ def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, k
         yield fold.add_whole(body + b"".join(pieces))
     elif body and "event-stream" not in _content_type(head) and not _FIELD.match(body):
         said = read_body(start).sentence(key)
-        kind = quote(head.headers.get("content-type", ""), key, 80) or "no content type"
+        kind = hide_key(head.headers.get("content-type", ""), key, 80) or "no content type"
         raise ServiceFailed(
-            f"'{url}' is no Responses server: it answered {head.status} with {kind}: {said}",
-            "check --base-url; many servers want /v1 at its end",
+            f"'{url}' is not a Responses server: it answered {head.status} with {kind}: {said}",
+            "check --base-url; many servers need /v1 at the end",
         )
     else:
         yield from _fold_events(chain((start,), pieces), fold)
@@ -52,7 +52,7 @@ def _fold_events(pieces: Iterator[bytes], fold: AnswerFold) -> Iterator[str]:
             yield "".join([fold.add(event) for event in decoder.feed(piece)])
             if fold.over:
                 return
-    except Broke as error:
+    except ConnectionLost as error:
         broke = error
     yield "".join([fold.add(event, cut=True) for event in decoder.end()])
     if broke and not fold.over:
@@ -64,7 +64,7 @@ def _limited(pieces: Iterator[bytes], url: str) -> Iterator[bytes]:
     for piece in pieces:
         size += len(piece)
         if size > _LONGEST:
-            raise ServiceFailed(f"the answer of '{url}' has more than {_LONGEST >> 20} MiB, and no end")
+            raise ServiceFailed(f"the answer from '{url}' is longer than {_LONGEST >> 20} MiB")
         yield piece
 
 

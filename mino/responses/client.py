@@ -1,56 +1,42 @@
-"""Asking a server: attempts, retries, the replay ladder, and the sentence for every way to fail (spec sections 8, 13).
+"""Asking a server: attempts, retries, the replay ladder, and the sentence for every way to fail (mino-ask(1)).
 
 Nothing is tried again once a word was shown. Before that, a broken connection and a server that asks for patience get
 `retries` further attempts, and a server that refuses the items of earlier answers gets them in a simpler form, which is
 remembered for later turns.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
-from mino import terminal
-from mino.errors import MinoError, Misconfigured, ServiceFailed
+from mino.errors import MinoError, ServiceFailed
 from mino.responses.answer import Answer, AnswerFold
 from mino.responses.body import fold_body
-from mino.responses.exchange import Exchange, FellSilent, Head
-from mino.responses.failure import Complaint, http_failure, key_hint, quote, read_body
-from mino.responses.post import Broke, is_loopback
+from mino.responses.exchange import Exchange, Head, IdleTimeout
+from mino.responses.failure import ServerError, hide_key, http_failure, read_body
+from mino.responses.post import ConnectionLost
 from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
-from mino.responses.watch import Watch
+from mino.responses.server import Server, check_base_url, check_key, is_loopback
+from mino.text import Tell
+from mino.watch import Watch
 
-_CHECK_SERVER = "check that the server runs, and --base-url"
+_CHECK_SERVER = "check that the server is running, and --base-url"
 _REDIRECTS = 5
 _ERROR_BYTES, _ERROR_SECONDS = 1 << 20, 10.0
 
 Show = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Whom to ask. `key_source` names where the key came from; `timeout` is the idle limit in seconds.
-
-    `context_tokens` is how many tokens question and answer may have together, where that is known.
-    """
-
-    base_url: str
-    key: str | None = field(repr=False)
-    key_source: str
-    timeout: float
-    retries: int
-    context_tokens: int | None = None
-
-
 class _Setback(Exception):
     """An attempt that failed before anything was shown: the error to end with, and what may help against it."""
 
-    def __init__(self, error: MinoError, complaint: Complaint | None, again: bool, wait: float | None = None) -> None:
+    def __init__(
+        self, error: MinoError, server_error: ServerError | None, again: bool, wait: float | None = None
+    ) -> None:
         super().__init__()
         self.error = error
-        self.complaint = complaint
+        self.server_error = server_error
         self.again = again
         self.wait = wait
 
@@ -58,9 +44,22 @@ class _Setback(Exception):
 class Client:
     """Asks one server. It remembers between turns which form of earlier answers that server takes."""
 
-    def __init__(self, server: Server, *, step: int = AS_RECEIVED, watch: int | None = None) -> None:
-        """`step`: where on the replay ladder to begin; `watch`: stdout's descriptor. Raises Misconfigured."""
+    def __init__(
+        self,
+        server: Server,
+        tell: Tell,
+        tell_attempt: Tell | None = None,
+        *,
+        step: int = AS_RECEIVED,
+        watch: int | None = None,
+    ) -> None:
+        """`tell` gets notices, `tell_attempt` one for each further attempt; `step` is where the replay ladder begins.
+
+        `watch` is stdout's descriptor: its reader may go while the server is waited for. Raises Misconfigured.
+        """
         self._server = server
+        self._tell = tell
+        self._tell_attempt = tell_attempt
         self._url = f"{check_base_url(server.base_url)}/responses"
         self._key = check_key(server.key, server.key_source)
         self._watch = Watch(watch)
@@ -81,15 +80,15 @@ class Client:
             try:
                 return self._attempt(request, show)
             except _Setback as setback:
-                if setback.complaint and self._concede(request, setback.complaint):
+                if setback.server_error and self._concede(request, setback.server_error):
                     continue
                 failures += 1
                 if not setback.again or failures > self._server.retries:
                     raise setback.error from None
                 wait = own_wait(failures) if setback.wait is None else setback.wait
-                if terminal.is_terminal(terminal.STDERR):
+                if self._tell_attempt:
                     attempt = f"attempt {failures + 1} of {self._server.retries + 1}"
-                    terminal.notice(f"{setback.error.message}; {attempt} in {wait:.1f} s")
+                    self._tell_attempt(f"{setback.error.message}; {attempt} in {wait:.1f} s")
                 self._watch.sleep(wait)
 
     def _attempt(self, request: Request, show: Show | None) -> Answer:
@@ -99,9 +98,9 @@ class Client:
             with closing(Exchange(url, body, self._key, self._server.timeout, self._watch)) as exchange:
                 try:
                     head = exchange.head()
-                except Broke as broke:
+                except ConnectionLost as broke:
                     raise _Setback(ServiceFailed(str(broke), _CHECK_SERVER), None, again=True) from None
-                except FellSilent:
+                except IdleTimeout:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
                     return self._read(url, head, exchange, show)
@@ -119,9 +118,9 @@ class Client:
                 if text and show:
                     shown = True
                     show(text)
-        except Broke as reason:
+        except ConnectionLost as reason:
             broke = str(reason)
-        except FellSilent:
+        except IdleTimeout:
             raise self._silent() from None
         if fold.broke_off:
             failure = ServiceFailed(f"the answer broke off: {broke}", "ask again")
@@ -131,10 +130,10 @@ class Client:
         except MinoError as error:
             if shown:
                 raise
-            raise _Setback(error, fold.complaint, again=False) from None
+            raise _Setback(error, fold.server_error, again=False) from None
         for call in answer.calls:
-            name = quote(call, self._key, 80)
-            terminal.notice(f"the model wanted '{name}' called; mino has no tools, and leaves it at the text")
+            name = hide_key(call, self._key, 80)
+            self._tell(f"the model asked to call '{name}'; mino has no tools, and the answer is its text alone")
         return self._doubt(answer)
 
     def _doubt(self, answer: Answer) -> Answer:
@@ -146,21 +145,21 @@ class Client:
         return answer
 
     def _refused(self, url: str, head: Head, exchange: Exchange, model: str) -> _Setback:
-        complaint = read_body(exchange.rest(_ERROR_BYTES, _ERROR_SECONDS))
+        server_error = read_body(exchange.rest(_ERROR_BYTES, _ERROR_SECONDS))
         error = http_failure(
             head.status,
-            complaint,
+            server_error,
             url=url,
             model=model,
             key=self._key,
             key_source=self._server.key_source,
             request_id=head.headers.get("x-request-id", ""),
         )
-        again, wait = is_worth_retrying(head.status, head.headers, complaint), asked_wait(head.headers)
+        again, wait = is_worth_retrying(head.status, head.headers, server_error), asked_wait(head.headers)
         if again and wait is not None and wait > LONGEST_WAIT:
             error = type(error)(f"{error.message}; it asks to wait {wait:.0f} s", f"ask again in {wait:.0f} s")
             again = False
-        return _Setback(error, complaint, again, wait)
+        return _Setback(error, server_error, again, wait)
 
     def _redirected(self, url: str, head: Head) -> str:
         location = head.headers.get("location", "")
@@ -171,34 +170,34 @@ class Client:
             target, same = location, False
         if same and head.status in (307, 308):
             return target
-        where = quote(target, self._key)
+        where = hide_key(target, self._key)
         raise ServiceFailed(
-            f"'{url}' redirects ({head.status}) to '{where}', and the conversation goes nowhere else",
+            f"'{url}' redirects ({head.status}) to '{where}'; the conversation is not sent there",
             "if that is the right server, name it with --base-url",
         )
 
-    def _concede(self, request: Request, complaint: Complaint) -> bool:
+    def _concede(self, request: Request, server_error: ServerError) -> bool:
         """Whether the next attempt will ask in another way, one that the server did not refuse yet."""
-        if self._include and complaint.param.startswith("include"):
+        if self._include and server_error.param.startswith("include"):
             self._include = False
             return True
-        if complaint.refuses_item:
+        if server_error.refuses_item:
             before = context_items(request.context, self._step)
             for step in range(self._step + 1, MESSAGES_ONLY + 1):
                 if context_items(request.context, step) != before:
                     self._step = step
-                    self._tell_replay(complaint)
+                    self._tell_replay(server_error)
                     return True
-        if self._include and complaint.names_include:
+        if self._include and server_error.names_include:
             self._include = False
             return True
         return False
 
-    def _tell_replay(self, complaint: Complaint) -> None:
+    def _tell_replay(self, server_error: ServerError) -> None:
         if not self._told_replay:
             self._told_replay = True
-            terminal.notice(
-                f"the service refuses earlier answers as they were received ({complaint.sentence(self._key)}); "
+            self._tell(
+                f"the service refuses earlier answers as they were received ({server_error.sentence(self._key)}); "
                 'they are sent in a simpler form, which replay = "text" in config.toml makes permanent'
             )
 
@@ -206,46 +205,11 @@ class Client:
         parts = urlsplit(self._url)
         if self._key and parts.scheme == "http" and not is_loopback(parts.hostname or "") and not self._told_plain:
             self._told_plain = True
-            terminal.notice(f"the key and the conversation go to '{self._url}' unencrypted")
+            self._tell(f"the key and the conversation go to '{self._url}' unencrypted")
 
     def _silent(self) -> ServiceFailed:
         seconds = self._server.timeout
-        return ServiceFailed(f"no word from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
-
-
-def check_base_url(url: str) -> str:
-    """`url` without one trailing slash. Raises Misconfigured if no request can go there; never repeats a password."""
-    authority = url.partition("://")[2].partition("/")[0] or url.partition("/")[0]
-    if "@" in authority:
-        raise Misconfigured(
-            "the base URL has a user name or password in it", "take it out, and export OPENAI_API_KEY=…"
-        )
-    quoted = f"the base URL '{terminal.one_line(url)}'"
-    if re.search(r"[\s\x00-\x1f\x7f\\]", url):
-        raise Misconfigured(f"{quoted} has white space, a control character or a backslash in it")
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-        if host:
-            host.encode("idna")
-    except ValueError as error:  # UnicodeError is one
-        raise Misconfigured(f"{quoted} is no URL: {error}") from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise Misconfigured(f"{quoted} does not begin with http:// or https:// and a host", "--base-url http://…/v1")
-    if parts.query or parts.fragment:
-        raise Misconfigured(f"{quoted} has a query or fragment, and /responses cannot be added to it")
-    return url.removesuffix("/")
-
-
-def check_key(key: str | None, source: str) -> str | None:
-    """`key` if a header can hold it (RFC 6750 allows no more). Raises Misconfigured, without the key in any message."""
-    for character in key or "":
-        if character in "\r\n":
-            raise Misconfigured(f"the key from {source} has more than one line", key_hint(source))
-        if character > "\xff" or not character.isprintable() or character.isspace():
-            kind = "white space" if character.isspace() else "a character that no key has"
-            raise Misconfigured(f"the key from {source} has {kind} in it", key_hint(source))
-    return key or None
+        return ServiceFailed(f"no data from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

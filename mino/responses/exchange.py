@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from mino.responses.post import Broke, explain, post
-from mino.responses.watch import Watch
+from mino.responses.post import ConnectionLost, explain, post
+from mino.watch import Watch
 
 CONNECT_SECONDS = 10.0  # for one address
 _CONNECTING = 30.0  # seconds in all, for what CONNECT_SECONDS does not cover: the name look-up, several addresses
@@ -23,7 +23,7 @@ _PIECE = 65536
 _AHEAD = 256  # pieces that the thread may be ahead of a reader who paused the terminal
 
 
-class FellSilent(Exception):
+class IdleTimeout(Exception):
     """Nothing came for as long as the idle limit; the server may still be working on it."""
 
 
@@ -56,18 +56,21 @@ class Exchange:
         threading.Thread(target=self._run, args=(body, key), name="mino exchange", daemon=True).start()
 
     def head(self) -> Head:
-        """The head of the answer. Raises Broke, FellSilent, ReaderGone; a MinoError for a bad URL or certificate."""
+        """The head of the answer.
+
+        Raises ConnectionLost, IdleTimeout, ReaderGone, and a MinoError for a bad URL or certificate.
+        """
         deadline = time.monotonic() + _CONNECTING
         # Connecting is apart from the idle limit: it may be tried again, and silence after it may not.
         while self._sock is None and not self._reports:
             if not self._listen(deadline):
-                raise Broke(f"cannot connect to '{self._url}': it took too long")
+                raise ConnectionLost(f"cannot connect to '{self._url}': timed out")
         report = self._next(self._idle)
         assert isinstance(report, Head)
         return report
 
     def pieces(self) -> Iterator[bytes]:
-        """The body, decompressed, as it arrives. Raises Broke, FellSilent, ReaderGone."""
+        """The body, decompressed, as it arrives. Raises ConnectionLost, IdleTimeout, ReaderGone."""
         with suppress(_Ended):
             while True:
                 yield self._piece(self._idle)
@@ -76,7 +79,7 @@ class Exchange:
         """What comes of the body within `limit` bytes and `seconds`, for an error that is told whatever its end."""
         body = bytearray()
         deadline = time.monotonic() + min(seconds, self._idle)
-        with suppress(Broke, FellSilent, _Ended):
+        with suppress(ConnectionLost, IdleTimeout, _Ended):
             while len(body) < limit:
                 body += self._piece(deadline - time.monotonic())
         return bytes(body[:limit])
@@ -107,7 +110,7 @@ class Exchange:
         deadline = time.monotonic() + seconds
         while not self._reports:
             if not self._listen(deadline):
-                raise FellSilent
+                raise IdleTimeout
         report = self._reports.popleft()
         if isinstance(report, Exception):
             raise report

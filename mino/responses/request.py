@@ -1,4 +1,4 @@
-"""Turns → the body of a request, in the three forms of the replay ladder (spec section 8). No I/O.
+"""Turns → the body of a request, in the three forms of the replay ladder (mino-ask(1), Old answers). No I/O.
 
 Servers disagree on what an old output item must look like when it comes back: some look its id up in a store that they
 do not keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which
@@ -13,16 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from mino.responses.items import OUR_ANSWERS, OURS_TO_ANSWER, message_item, text_parts
+
 AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY = 0, 1, 2
 
-# Items that wait for an output of ours, and these outputs: sent back alone they are refused by every server.
-OURS_TO_ANSWER = frozenset(
-    {
-        *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
-        "mcp_approval_request",
-    }
-)
-_OUR_ANSWERS = frozenset({f"{kind}_output" for kind in OURS_TO_ANSWER} | {"mcp_approval_response"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -90,32 +84,6 @@ def encode(body: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
-def text_parts(item: dict[str, Any]) -> list[tuple[str, str]]:
-    """The `(kind, text)` of each part of a message that has text; the kind is `output_text` or `refusal`."""
-    if item.get("type") != "message":
-        return []
-    content = item.get("content")
-    if isinstance(content, str):  # the short form that some servers also use in their output
-        return [("output_text", content)] if content else []
-    parts = []
-    for part in content if isinstance(content, list) else []:
-        if isinstance(part, dict) and part.get("type") in ("output_text", "refusal"):
-            kind = "refusal" if part["type"] == "refusal" else "output_text"
-            text = part.get("refusal" if kind == "refusal" else "text")
-            if isinstance(text, str) and text:
-                parts.append((kind, text))
-    return parts
-
-
-def message_item(texts: Iterable[str], phase: Any = None) -> dict[str, Any]:
-    """An assistant message in the shape that every known server takes back: no id, no status, plain text parts."""
-    item: dict[str, Any] = {"type": "message", "role": "assistant"}
-    if phase is not None:  # newer models take commentary for the final answer when it is missing
-        item["phase"] = phase
-    item["content"] = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
-    return item
-
-
 def _question(text: str) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
 
@@ -141,7 +109,7 @@ def _replayable(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     followed = False
     for item in reversed(output):
         kind = item.get("type")
-        if kind in OURS_TO_ANSWER or kind in _OUR_ANSWERS:
+        if kind in OURS_TO_ANSWER or kind in OUR_ANSWERS:
             followed = False
         elif kind != "reasoning":
             followed = True

@@ -10,14 +10,14 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-from mino.responses.failure import Complaint
+from mino.responses.failure import ServerError
 
 LONGEST_WAIT = 120.0
 
 
-def is_worth_retrying(status: int, headers: Mapping[str, str], complaint: Complaint) -> bool:
+def is_worth_retrying(status: int, headers: Mapping[str, str], server_error: ServerError) -> bool:
     """Whether the same request may succeed later; an empty account or too long a conversation does not cure itself."""
-    if complaint.out_of_quota or complaint.too_long:
+    if server_error.out_of_quota or server_error.too_long:
         return False
     said = headers.get("x-should-retry", "").strip().lower()
     if said in ("true", "false"):

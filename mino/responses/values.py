@@ -1,4 +1,4 @@
-"""JSON values as servers send them → values that a record can hold (spec section 3). No I/O.
+"""JSON values as servers send them → values that a record can hold (mino-record(5), Limits). No I/O.
 
 orjson reads nearly everything. It refuses a lone surrogate escape, which models do send, and turns an integer over 64
 bits into a float; the functions here are for those cases.
@@ -9,12 +9,14 @@ import math
 import re
 from typing import Any
 
+from mino.text import whole_characters
+
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _DIGITS = 4000  # of an integer
 _LEVELS = 198  # of an item: a record has 200, and the item stands in its `output` array
 
 
-def parse(data: bytes) -> Any:
+def read_json(data: bytes) -> Any:
     """`data` as strict JSON, or None if it is none. Bytes that are no UTF-8 become U+FFFD, as WHATWG's decoder has it.
 
     A number that a record cannot hold becomes null.
@@ -29,21 +31,9 @@ def parse(data: bytes) -> Any:
 def exact(value: dict[str, Any], data: bytes) -> dict[str, Any]:
     """`value`, which orjson read from `data`, with the value of every number kept."""
     if _LONG_INTEGER.search(data):
-        again = parse(data)
+        again = read_json(data)
         return again if isinstance(again, dict) else value
     return value
-
-
-def storable(item: Any) -> dict[str, Any] | None:
-    """An output item in a form that a record accepts; None if there is no such form."""
-    cleaned = clean(item)
-    if not isinstance(cleaned, dict):
-        return None
-    if not isinstance(cleaned.get("type"), str):
-        if cleaned.get("role") != "assistant":
-            return None
-        cleaned["type"] = "message"
-    return cleaned
 
 
 def clean(value: Any, levels: int = _LEVELS) -> Any:
@@ -57,23 +47,16 @@ def clean(value: Any, levels: int = _LEVELS) -> Any:
 def join_halves(text: str) -> tuple[str, str]:
     """`text` with its surrogate pairs as characters and lone ones as U+FFFD, and a high one at its very end apart."""
     held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-    return without_halves(text[: len(text) - len(held)]), held
-
-
-def without_halves(text: str) -> str:
-    """`text` with U+FFFD for each surrogate that has no other half."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole_characters(text[: len(text) - len(held)]), held
 
 
 def _clean(value: Any, levels: int) -> Any:
     if isinstance(value, str):
-        return without_halves(value)
+        return whole_characters(value)
     if isinstance(value, dict | list) and not levels:
         raise ValueError
     if isinstance(value, dict):
-        return {without_halves(key): _clean(inner, levels - 1) for key, inner in value.items()}
+        return {whole_characters(key): _clean(inner, levels - 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_clean(inner, levels - 1) for inner in value]
     return value

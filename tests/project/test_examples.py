@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from mino.journal.file import Journal, create
-from mino.journal.record import new_id
+from mino import disk
+from mino.journal.file import Journal
+from mino.journal.ids import new_id
+from mino.journal.record import assistant_message, turn_end, user_message
 from tests.project import pages
 from tests.project.pages import ROOT, Example, Page
 from tests.server import Recorded, Reply, ScriptedServer, completed
@@ -42,13 +44,14 @@ def make_place(place: Path, server: str) -> dict[str, str]:
     for name, text in FILES.items():
         (place / name).write_text(text)
     path = str(sessions / f"{new_id()}.jsonl")
-    create(path, ())
+    disk.create(path, ())
     fd = os.open(path, os.O_RDWR | os.O_APPEND)
     journal = Journal(path, fd, 0, 1)
     for question in ("What is the capital of France?", "再说一遍 😀", "And of Italy?"):
         turn_id = new_id()
-        journal.begin(turn_id, question)
-        journal.complete(turn_id, "Paris, or Rome.", None)
+        journal.append(user_message(journal.seq, turn_id, question))
+        answer = assistant_message(journal.seq, turn_id, "Paris, or Rome.", None)
+        journal.append(answer, turn_end(journal.seq + 1, turn_id, "completed"))
     os.close(fd)
     programs = place / "bin"
     programs.mkdir()

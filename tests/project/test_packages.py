@@ -113,7 +113,7 @@ def test_the_wheel_holds_the_program_its_schemas_and_its_pages_and_nothing_else(
     with zipfile.ZipFile(packages.wheel) as wheel:
         for name in SCHEMAS:
             assert wheel.read(f"mino/schemas/{name}") == (ROOT / "schemas" / name).read_bytes()
-        assert b"mino = mino.cli:main" in wheel.read(f"mino-{VERSION}.dist-info/entry_points.txt")
+        assert b"mino = mino.__main__:main" in wheel.read(f"mino-{VERSION}.dist-info/entry_points.txt")
 
 
 def test_the_source_archive_holds_what_the_wheel_is_made_of(packages: Packages, tmp_path: Path) -> None:

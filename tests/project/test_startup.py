@@ -29,7 +29,7 @@ RUN = """
 import json, sys
 from pathlib import Path
 place, *sys.argv = sys.argv[1:]
-from mino.cli import run
+from mino.__main__ import run
 status = run()
 modules = sorted({name.split(".")[0] for name in sys.modules} | {name for name in sys.modules if name[:5] == "mino."})
 Path(place).write_text(json.dumps([status, modules]))

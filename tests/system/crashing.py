@@ -17,10 +17,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mino import cli, sessions
-from mino.conversation import open_conversation
+from mino import __main__ as program
 from mino.home import Home
 from mino.journal import schema
+from mino.sessions import switch
+from mino.sessions.conversation import open_conversation
 
 STEPS = ("open", "write", "fsync", "rename", "unlink", "mkdir", "ftruncate")
 
@@ -39,7 +40,7 @@ def run(home: str, words: Sequence[str], kill_at: int | None) -> int:
         os.fsync = lambda fd: None  # a step like others, but it matters to a power cut and not to a kill; it is slow
         if kill_at:
             kill(kill_at)
-        status = undo(home) if words == ["undo"] else cli.run()
+        status = undo(home) if words == ["undo"] else program.run()
     finally:
         os._exit(status)
 
@@ -72,8 +73,8 @@ def changes_disk(step: str, what: Any, how: Any = None) -> bool:
 def undo(home: str) -> int:
     """What `/undo` does."""
     place = Home(home, is_default=False)
-    with open_conversation(place, 0) as conversation:
-        sessions.undo(place, conversation)
+    with open_conversation(place, 0, print) as conversation:
+        switch.undo(place, conversation)
     return 0
 
 

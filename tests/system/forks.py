@@ -12,7 +12,7 @@ _LOOP = """
 import json, os, sys
 import requests
 import mino.commands.ask, mino.commands.recover, mino.journal.schema
-from mino.cli import run
+from mino.__main__ import run
 
 statuses = os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

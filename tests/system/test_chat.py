@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mino.commands.show import write_turn
+from mino.commands.show import format_turn
 from tests import homes
 from tests.server import (
     Recorded,
@@ -162,17 +162,17 @@ def test_a_refusal_is_shown_as_one_and_sent_back_without_the_prefix(mino: Progra
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (b"caf\xe9", "mino: the prompt is not UTF-8: 0xe9 at byte 3"),
-        ("零\0".encode(), "mino: the prompt has a NUL at byte 3"),
-        (b"/foo bar", "mino: there is no command '/foo', and nothing was sent"),
-        (b"/", "mino: there is no command '/', and nothing was sent"),
-        (b"  /Save x", "mino: there is no command '/Save', and nothing was sent"),
+        (b"caf\xe9", "mino: the question is not UTF-8: 0xe9 at byte 3"),
+        ("零\0".encode(), "mino: the question has a NUL at byte 3"),
+        (b"/foo bar", "mino: unknown command '/foo'; nothing was sent"),
+        (b"/", "mino: unknown command '/'; nothing was sent"),
+        (b"  /Save x", "mino: unknown command '/Save'; nothing was sent"),
         (b"/exit now", "mino: /exit takes no argument"),
         (b"/save", "mino: /save takes a name"),
-        (b"/history two", "mino: 'two' is no number of turns"),
+        (b"/history two", "mino: 'two' is not a number of turns"),
         ("/load 没有".encode(), "mino: there is no saved session '没有'\nhint: /sessions"),
         (b"/load ../x", "mino: '../x' cannot be the name of a session: it begins with `.`\nhint: /help"),
-        (b"/undo", "mino: there is no turn to take out"),
+        (b"/undo", "mino: there is no turn to remove"),
         (b"", ""),
         (b" \t\r", ""),
     ],
@@ -432,8 +432,8 @@ def test_undo_takes_the_last_turn_out_of_the_context(mino: Program) -> None:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended = chat(mino, "q1", "q2", "/undo", "q3", "/undo", "q4")
     assert ended.status == 0
-    assert "took turn 2 (failed) out: 1 turn left\n" in ended.out
-    assert "took turn 2 (completed) out: 1 turn left\n" in ended.out
+    assert "removed turn 2 (failed): 1 turn left\n" in ended.out
+    assert "removed turn 2 (completed): 1 turn left\n" in ended.out
     assert sent_texts(server.requests[3].json) == ["q1", "one", "q4"]
     assert [record["seq"] for record in mino.records()] == [1, 2, 3, 4, 5, 6]
 
@@ -444,8 +444,8 @@ def test_history_shows_the_last_turns_as_history_show_does(mino: Program, server
     assert ended.status == 0
     turns, _ = mino.load()
     two, ten, none, every = outputs(ended)
-    assert two == "\n".join(write_turn(turn, in_use=False) for turn in turns[-2:])
-    assert ten == "\n".join(write_turn(turn, in_use=False) for turn in turns[-10:])
+    assert two == "\n".join(format_turn(turn, in_use=False) for turn in turns[-2:])
+    assert ten == "\n".join(format_turn(turn, in_use=False) for turn in turns[-10:])
     assert none == "there are no turns yet\n"
     assert every == mino.run("history", "show").out
     assert server.requests == []

@@ -151,17 +151,17 @@ def test_tab_completes_commands_and_saved_names(mino: Program, server: ScriptedS
         terminal.wait_for(lambda text: "brain" in text and "北京 计划" in text and text.endswith("You> /load"))
         terminal.press("北\t\r")
         terminal.wait_for("loaded '北京 计划': 1 turn\n\nYou>")
-        terminal.press("no word\t\r")
+        terminal.press("no data\t\r")
         terminal.wait_for("巴黎 🗼\n\nYou>")
         terminal.press(CTRL_D)
     assert "You> /load 北京 计划\n" in terminal.text
-    assert sent_texts(server.requests[0].json) == ["去哪里？", "北京。", "no word"]
+    assert sent_texts(server.requests[0].json) == ["去哪里？", "北京。", "no data"]
 
 
 def test_bytes_that_are_no_text_are_told_and_not_sent(mino: Program, server: ScriptedServer) -> None:
     with chat(mino) as terminal:
         terminal.press(b"caf\xe9 \r")
-        terminal.wait_for(lambda text: "the prompt is not UTF-8: 0xe9 at byte 3" in text and text.endswith("You>"))
+        terminal.wait_for(lambda text: "the question is not UTF-8: 0xe9 at byte 3" in text and text.endswith("You>"))
         terminal.press(CTRL_D)
     assert server.requests == [] and terminal.status == 0
 

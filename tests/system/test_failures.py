@@ -22,12 +22,12 @@ PAGE = Reply([b"<html><body>502 Bad Gateway</body></html>"], 200, {"content-type
         (error(429, "no credit", code="insufficient_quota"), 69, "429: no credit"),
         (error(500, "broken 坏了", headers={"x-should-retry": "false"}), 69, "500: broken 坏了"),
         (Reply(status=302, headers={"location": "http://127.0.0.1:1/"}, ending="length"), 69, "redirects (302)"),
-        (PAGE, 69, "no Responses server"),
+        (PAGE, 69, "not a Responses server"),
         (events({"type": "error", "message": "overloaded", "code": None}), 69, "overloaded"),
         (events(ended("failed", error={"code": "server_error", "message": "it fell over"})), 69, "it fell over"),
         (events(ended("completed", output=[])), 69, "empty answer"),
         (events(ended("completed", status="cancelled")), 69, "failed"),
-        (events(b"data: {not json\n\n"), 69, "no event"),
+        (events(b"data: {not json\n\n"), 69, "not an event"),
     ],
 )
 def test_a_failure_before_any_text(mino: Program, reply: Reply, status: int, said: str) -> None:
@@ -47,7 +47,7 @@ def test_a_failure_before_any_text(mino: Program, reply: Reply, status: int, sai
         (events(delta("half 半")), "ended early"),
         (events(delta("half 半"), {"type": "error", "error": {"message": "gone wrong"}}), "gone wrong"),
         (events(delta("half 半"), ended("failed", error=None)), "failed"),
-        (events(delta("half 半"), 20.0), "no word"),
+        (events(delta("half 半"), 20.0), "no data"),
     ],
 )
 def test_a_failure_after_some_text(mino: Program, reply: Reply, said: str) -> None:
@@ -86,10 +86,15 @@ def test_a_busy_server_is_asked_again(mino: Program) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        ([], "mino --help"),
         (["nonsense"], "mino --help"),
-        (["history"], "mino history --help"),
         (["ask", "-m"], "--help"),
+        (["history", "nonsense"], "mino history --help"),
+        (["ask", "--tiemout", "3", "q"], "did you mean --timeout?"),
+        (["ask", "--retry", "3", "q"], "did you mean --retries?"),
+        # Nearly as many letters are equal as in those two, and it is not what anybody meant.
+        (["--versatile"], "did you mean --version?"),
+        (["history", "export", "--foo"], "mino history export --help"),
+        (["--session", "x", "ask", "q"], "mino --help"),
     ],
 )
 def test_a_usage_mistake_is_two_lines(mino: Program, words: list[str], hint: str) -> None:
@@ -98,7 +103,9 @@ def test_a_usage_mistake_is_two_lines(mino: Program, words: list[str], hint: str
     assert mistake.err.splitlines()[1].endswith(hint)
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["ask", "--help"], ["history", "verify", "--help"]])
+@pytest.mark.parametrize(
+    "words", [["--version"], ["-h"], ["ask", "--help"], ["history", "verify", "-h"], [], ["history"]]
+)
 def test_a_help_text_is_an_answer(mino: Program, words: list[str]) -> None:
     helped = mino.run(*words)
     assert (helped.status, helped.err) == (0, "") and helped.out

@@ -130,7 +130,7 @@ def test_what_an_editor_left_beside_the_session_is_told_and_stays(mino: Program)
         (["1", "9"], 66, "there is no turn '9'"),
         (["0"], 66, "there is no turn '0'"),
         (["01"], 66, "there is no turn '01'"),
-        (["0193a"], 2, "beginning of more than one"),
+        (["0193a"], 2, "is ambiguous"),
         ([""], 66, "there is no turn"),
         ([], 2, "--last"),
         (["1", "--last"], 2, "--last"),

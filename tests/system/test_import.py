@@ -67,9 +67,9 @@ def test_what_cannot_be_paired_is_told_and_the_rest_comes_in(mino: Program) -> N
     done = run_import(mino, broken + '{"role":"assistant","content":"多余"}\n{"role":"us', "eino")
     assert done.status == 0
     assert done.err.splitlines()[:3] == [
-        "mino: 'file' line 4: a tool message, left out",
-        "mino: 'file' line 7: an answer without a question before it, left out",
-        "mino: 'file' line 8: it is not JSON, left out",
+        "mino: 'file' line 4: left out a tool message",
+        "mino: 'file' line 7: left out an answer without a question before it",
+        "mino: 'file' line 8: left out a line that is not JSON",
     ]
     assert len(pairs(mino)) == 2
 
@@ -92,7 +92,7 @@ def test_a_name_that_is_taken(mino: Program) -> None:
     make_home(mino.home, None, n=taken)
     done = run_import(mino, ARRAY, "messages")
     assert done.status == 73
-    assert "there is a saved session 'n' already" in done.err
+    assert "a saved session 'n' exists already" in done.err
     assert saved_in(mino.home) == {"n": taken}
 
 

@@ -219,7 +219,7 @@ def test_the_key_is_never_shown(mino: Program) -> None:
         ("http://user:hunter2@127.0.0.1:1/v1", "password"),
         ("ftp://127.0.0.1/v1", "http"),
         ("127.0.0.1:8080", "http"),
-        ("http://127.0.0.1:99999/v1", "no URL"),
+        ("http://127.0.0.1:99999/v1", "not a URL"),
         ("http://127.0.0.1/v1?key=1", "query"),
     ],
 )

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from mino.journal.record import new_id
+from mino.journal.ids import new_id
 from tests.homes import completed
 from tests.system.program import Program
 from tests.system.screen import Terminal

@@ -93,7 +93,7 @@ def test_two_older_copies_within_one_second_have_two_names(tmp_path: Path) -> No
 
 def test_open_gets_or_creates_and_saves_back(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", b"")
-    assert "started an empty conversation, '工作'" in mino(home, "open", "工作").err
+    assert "started an empty conversation '工作'" in mino(home, "open", "工作").err
     assert (home / "current").read_text() == "工作\n"
     go_on(home, OLD)
     assert mino(home, "open", "other").status == 0
@@ -189,7 +189,7 @@ def test_delete_takes_the_name_from_the_live_conversation(tmp_path: Path) -> Non
     mino(home, "open", "work")
     done = mino(home, "delete", "work")
     assert done.status == 0
-    assert "the live conversation, opened as 'work', stays" in done.err
+    assert "the live conversation was opened as 'work'; it stays" in done.err
     assert (session_of(home), saved_in(home)) == (OLD, {})
     mino(home, "new")
     assert [AUTOMATIC.fullmatch(name) is not None for name in saved_in(home)] == [True]

@@ -130,9 +130,9 @@ def test_a_session_that_is_in_use(tmp_path: Path) -> None:
 
 _HOLD = """
 import sys
-from mino.conversation import lock_home
+from mino.sessions.conversation import lock_home
 from mino.home import Home
-with lock_home(Home(sys.argv[1], False), 0):
+with lock_home(Home(sys.argv[1], False), 0, print):
     print("held", flush=True)
     sys.stdin.read()
 """

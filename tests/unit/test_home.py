@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, Misconfigured, NotThere, UsageMistake
+from mino.disk import make_directory
+from mino.errors import AccessRefused, InvalidData, MinoError, Misconfigured, UsageMistake
 from mino.home import (
     SESSION_NAME,
     Home,
     find_home,
     find_session,
     find_usable_home,
-    make_directory,
+    home_of,
+    is_session,
     make_home,
     narrow,
-    read_soul,
     remove_temporaries,
     wide,
 )
@@ -66,7 +67,7 @@ def test_an_empty_option_is_a_mistake_and_not_the_default() -> None:
 
 def test_without_a_home_directory_there_is_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "")
-    with pytest.raises(Misconfigured, match="no home directory") as caught:
+    with pytest.raises(Misconfigured, match="the home directory is unknown") as caught:
         find_home(None, {"HOME": ""})
     assert "MINO_HOME" in caught.value.hint
     assert find_home("/x", {"HOME": ""}).path == "/x"
@@ -127,23 +128,6 @@ def test_a_folder_of_sessions_that_may_not_be_read_is_told(home: Home) -> None:
     with pytest.raises(AccessRefused):
         find_session(home)
     os.chmod(home.sessions, 0o700)
-
-
-def test_directories_are_private_whatever_the_umask(tmp_path: Path) -> None:
-    for mask in (0, 0o077):
-        path = tmp_path / f"{mask:o}" / "a" / "b"
-        with umask(mask):
-            assert make_directory(str(path)) is True
-        assert mode(path) == mode(path.parent) == 0o700
-        assert make_directory(str(path)) is False
-
-
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    (tmp_path / "link").symlink_to(tmp_path / "missing")
-    for path in ("file", "file/inside", "link"):
-        with pytest.raises(CannotCreate, match="cannot create the directory"):
-            make_directory(str(tmp_path / path))
 
 
 def test_a_home_that_mino_made_or_the_default_is_narrowed_and_another_is_told(tmp_path: Path) -> None:
@@ -229,30 +213,26 @@ def test_only_what_a_killed_writer_left_is_removed(home: Home) -> None:
         assert sorted(os.listdir(folder)) == sorted(name.removesuffix("/inside") for name in keep)
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"", None),
-        (b" \n\t", None),
-        (b"\xef\xbb\xbf", None),
-        ("用中文回答。\n".encode(), "用中文回答。\n"),
-        (b"\xef\xbb\xbfBe brief.", "Be brief."),
-    ],
-)
-def test_the_soul_is_its_text_without_a_byte_order_mark(tmp_path: Path, data: bytes, text: str | None) -> None:
-    (tmp_path / "SOUL.md").write_bytes(data)
-    assert read_soul(str(tmp_path / "SOUL.md")) == text
+def test_a_file_in_a_folder_of_a_home_is_of_that_home(home: Home, tmp_path: Path) -> None:
+    inside = [os.path.join(folder, name) for folder in (home.sessions, home.saved) for name in ("巴黎.jsonl", "x")]
+    assert [home_of(home, path) for path in inside] == [home] * 4
+    other = tmp_path / "other"
+    (other / "saved").mkdir(parents=True)
+    assert home_of(home, str(other / "saved" / "x.jsonl")) is None
+    (other / "sessions.lock").touch()
+    assert home_of(home, str(other / "saved" / "x.jsonl")) == Home(str(other), False)
+    assert home_of(home, str(other / "x.jsonl")) is None
+    (tmp_path / "链接").symlink_to(home.saved)
+    assert home_of(home, str(tmp_path / "链接" / "x.jsonl")) == home
 
 
-def test_a_soul_that_exists_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "SOUL.md"
-    assert read_soul(str(path)) is None
-    with pytest.raises(NotThere):
-        read_soul(str(path), required=True)
-    path.write_bytes(b"caf\xe9")
-    with pytest.raises(Misconfigured, match=r"SOUL\.md' is not UTF-8 at byte 3"):
-        read_soul(str(path))
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(Misconfigured, match="Is a directory"):
-        read_soul(str(path))
+def test_a_copy_of_a_session_is_none(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_session(home, os.path.join(home.sessions, f"{ID}.jsonl"))
+    for path in (
+        os.path.join(home.saved, f"{ID}.jsonl"),
+        os.path.join(home.sessions, f"{ID}-recovery-20261201T100000Z-01234567.jsonl"),
+        os.path.join(home.sessions, "会话.jsonl"),
+    ):
+        assert not is_session(home, path)
+    monkeypatch.chdir(home.sessions)
+    assert is_session(home, f"{ID}.jsonl")

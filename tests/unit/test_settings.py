@@ -126,7 +126,7 @@ def test_a_bad_value_is_refused_where_it_was_given(name: str, value: str) -> Non
         ("api_key_command = []", "expected a command"),
         ("api_key_command = ['a', 1]", "expected a command"),
         ("api_key_command = ' '", "expected a command"),
-        ("modle = 'x'", "the setting 'modle', which is not one of Mino's"),
+        ("modle = 'x'", "the unknown setting 'modle'"),
         ("dry_run = true", "'dry_run'"),
         ("[mino]\nmodel = 'x'", "'mino'"),
         ("model", "is not TOML"),
@@ -202,5 +202,5 @@ def test_a_command_that_gives_no_key_is_told(command: str | list[str], words: st
 
 def test_a_command_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEY_COMMAND_SECONDS", 0.1)
-    with pytest.raises(Misconfigured, match="did not end within"):
+    with pytest.raises(Misconfigured, match="did not finish within"):
         find_key(Settings(api_key_command=["sleep", "60"]), {})

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from mino.commands.recover import recover
-from mino.conversation import lock_home
-from mino.errors import InvalidData, NotThere, SessionInUse, StorageFailed
+from mino.errors import InvalidData, NotFound, SessionInUse, StorageFailed
 from mino.home import Home
-from tests.unit.commands.homes import judge, make_home, session_of, write
-from tests.unit.journal.sample import CASES, FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
+from mino.sessions.conversation import lock_home
+from tests.homes import case, judge, open_home, refuse_telling, session_path, write
+from tests.unit.journal.sample import FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
 
 Output = pytest.CaptureFixture[str]
 
 
 def repair(
     home: Home, file: str | None = None, dry_run: bool = False, with_salvage: bool = False, as_json: bool = False
-) -> int:
+) -> bool:
     return recover(home, 0, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
 
 
@@ -36,27 +36,27 @@ def repair(
 def test_a_recoverable_session(
     tmp_path: Path, capfd: Output, name: str, cut: int, closed: str | None, dry_run: bool
 ) -> None:
-    home = make_home(tmp_path, name)
-    before = session_of(home).read_bytes()
+    home = open_home(tmp_path, case(name))
+    before = session_path(home).read_bytes()
     needed = bool(cut or closed)
-    assert repair(home, dry_run=dry_run, as_json=True) == (1 if needed and dry_run else 0)
+    assert repair(home, dry_run=dry_run, as_json=True) is (needed and dry_run)
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert done["action"] == ("recovered" if needed else "none")
     assert (done["cut_bytes"], done["closed_turn"], done["dry_run"]) == (cut, closed, dry_run)
     assert done["state"] == ("recoverable" if needed else "clean") and done["dropped"] == []
-    copies = [path for path in Path(home.sessions).iterdir() if path != session_of(home)]
+    copies = [path for path in Path(home.sessions).iterdir() if path != session_path(home)]
     if dry_run:
-        assert session_of(home).read_bytes() == before and copies == [] and done["recovery_copy"] is None
+        assert session_path(home).read_bytes() == before and copies == [] and done["recovery_copy"] is None
         assert os.listdir(home.path) == ["sessions"]
     else:
-        assert load(session_of(home).read_bytes())[1].state == "clean"
+        assert load(session_path(home).read_bytes())[1].state == "clean"
         assert [str(copy) for copy in copies] == ([done["recovery_copy"]] if cut else [])
-        assert repair(home, dry_run=True) == 0
+        assert repair(home, dry_run=True) is False
 
 
 def test_the_words_of_a_recovery(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, "torn-last-newline")
-    path = session_of(home)
+    home = open_home(tmp_path, case("torn-last-newline"))
+    path = session_path(home)
     what = "cut an unfinished end of 99 bytes and ended the open turn 0193a0b1c2d300000000000000000002 as interrupted"
     repair(home, dry_run=True)
     assert capfd.readouterr().out == f"{path}: recovery would {what.replace('ended', 'end')}\n"
@@ -69,7 +69,7 @@ def test_the_words_of_a_recovery(tmp_path: Path, capfd: Output) -> None:
 
 
 def test_before_the_first_conversation_there_is_nothing_to_do(tmp_path: Path, capfd: Output) -> None:
-    assert repair(Home(str(tmp_path / "missing"), False)) == 0
+    assert repair(Home(str(tmp_path / "missing"), False)) is False
     assert capfd.readouterr() == ("", "mino: there is no conversation yet\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -77,29 +77,29 @@ def test_before_the_first_conversation_there_is_nothing_to_do(tmp_path: Path, ca
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize("name", ["fused-records", "seq-gap", "byte-order-mark", "newer-version", "unknown-field"])
 def test_an_invalid_session_is_left_as_it_is(tmp_path: Path, capfd: Output, name: str, dry_run: bool) -> None:
-    home = make_home(tmp_path, name)
+    home = open_home(tmp_path, case(name))
     with pytest.raises(InvalidData) as caught:
         repair(home, dry_run=dry_run)
-    assert caught.value.status == 65 and str(session_of(home)) in caught.value.hint
-    assert session_of(home).read_bytes() == (CASES / f"{name}.jsonl").read_bytes()
+    assert caught.value.status == 65 and str(session_path(home)) in caught.value.hint
+    assert session_path(home).read_bytes() == case(name)
     assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, capfd: Output, dry_run: bool) -> None:
     lines = [*turn(1, FIRST), b"", question(4, SECOND, "甲？\n乙？"), b"rubbish", *turn(7, THIRD)]
-    home = make_home(tmp_path, file_of(lines))
-    before = session_of(home).read_bytes()
-    assert repair(home, dry_run=dry_run, with_salvage=True, as_json=True) == (1 if dry_run else 0)
+    home = open_home(tmp_path, file_of(lines))
+    before = session_path(home).read_bytes()
+    assert repair(home, dry_run=dry_run, with_salvage=True, as_json=True) is dry_run
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert (done["state"], done["action"], done["kept_turns"]) == ("invalid", "salvaged", 2)
     assert [(d["first_line"], d["last_line"], d["question"]) for d in done["dropped"]] == [
         *((4, 4, None), (5, 6, "甲？\n乙？")),
     ]
     if dry_run:
-        assert session_of(home).read_bytes() == before and os.listdir(home.sessions) == [f"{FIRST}.jsonl"]
+        assert session_path(home).read_bytes() == before and os.listdir(home.sessions) == [f"{FIRST}.jsonl"]
         repair(home, dry_run=True, with_salvage=True)
-        path = session_of(home)
+        path = session_path(home)
         assert capfd.readouterr().out.splitlines() == [
             f"{path}: salvage would keep 2 turns",
             f"{path}:4: dropped: found an empty line, expected a record",
@@ -109,13 +109,13 @@ def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, cap
         ]
     else:
         assert Path(done["recovery_copy"]).read_bytes() == before
-        turns, report = load(session_of(home).read_bytes())
+        turns, report = load(session_path(home).read_bytes())
         assert report.state == "clean" and [each.turn_id for each in turns] == [FIRST, THIRD]
 
 
 def test_salvage_of_what_is_not_invalid_is_a_recovery(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, "torn-last-newline")
-    assert repair(home, with_salvage=True, as_json=True) == 0
+    home = open_home(tmp_path, case("torn-last-newline"))
+    assert repair(home, with_salvage=True, as_json=True) is False
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert done["action"] == "recovered" and done["kept_turns"] == 2
 
@@ -123,46 +123,46 @@ def test_salvage_of_what_is_not_invalid_is_a_recovery(tmp_path: Path, capfd: Out
 @pytest.mark.parametrize("with_lock", [True, False])
 def test_the_session_is_locked_whether_it_ever_was_or_not(tmp_path: Path, with_lock: bool) -> None:
     """A home that was copied without its lock file: two writers must still keep each other out."""
-    home = make_home(tmp_path, "torn-40-bytes")
+    home = open_home(tmp_path, case("torn-40-bytes"))
     if with_lock:
         write(Path(home.lock), b"")
-    with lock_home(home, 0):
-        for file in (None, str(session_of(home))):
+    with lock_home(home, 0, refuse_telling):
+        for file in (None, str(session_path(home))):
             for dry_run in (True, False):
                 with pytest.raises(SessionInUse):
                     repair(home, file, dry_run=dry_run)
-    assert repair(home) == 0
+    assert repair(home) is False
     assert os.path.exists(home.lock)
 
 
 def test_the_file_of_another_home_is_recovered_under_its_lock(tmp_path: Path) -> None:
-    mine, other = make_home(tmp_path / "mine"), make_home(tmp_path / "other")
-    saved = write(Path(other.saved, "巴黎.jsonl"), "torn-40-bytes")
-    with lock_home(other, 0), pytest.raises(SessionInUse):
+    mine, other = open_home(tmp_path / "mine"), open_home(tmp_path / "other")
+    saved = write(Path(other.saved, "巴黎.jsonl"), case("torn-40-bytes"))
+    with lock_home(other, 0, refuse_telling), pytest.raises(SessionInUse):
         repair(mine, str(saved))
-    assert repair(mine, str(saved)) == 0
+    assert repair(mine, str(saved)) is False
     assert load(saved.read_bytes())[1].state == "clean" and len(os.listdir(other.saved)) == 2
     assert os.listdir(mine.path) == ["sessions"]
 
 
 def test_of_more_than_one_conversation_none_is_touched_by_its_name_either(tmp_path: Path) -> None:
-    home = make_home(tmp_path, "open-question")
-    before = session_of(home).read_bytes()
-    other = write(Path(home.sessions, "f" * 32 + ".jsonl"), "torn-40-bytes")
-    for path in (session_of(home), other):
+    home = open_home(tmp_path, case("open-question"))
+    before = session_path(home).read_bytes()
+    other = write(Path(home.sessions, "f" * 32 + ".jsonl"), case("torn-40-bytes"))
+    for path in (session_path(home), other):
         with pytest.raises(InvalidData, match="more than one conversation"):
             repair(home, str(path))
-        assert repair(home, str(path), dry_run=True) == 1  # which may tell a person which of them to keep
-    assert session_of(home).read_bytes() == before and len(os.listdir(home.sessions)) == 2
+        assert repair(home, str(path), dry_run=True) is True  # which may tell a person which of them to keep
+    assert session_path(home).read_bytes() == before and len(os.listdir(home.sessions)) == 2
 
 
 def test_any_regular_file_can_be_recovered(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path / "home")
-    path = write(tmp_path / "an export", "torn-40-bytes")
-    assert repair(home, str(path), as_json=True) == 0
+    home = open_home(tmp_path / "home")
+    path = write(tmp_path / "an export", case("torn-40-bytes"))
+    assert repair(home, str(path), as_json=True) is False
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert done["recovery_copy"].startswith(f"{path}-recovery-") and load(path.read_bytes())[1].state == "clean"
-    for file, failure in (("missing", NotThere), ("", NotThere), ("link", StorageFailed), ("home", StorageFailed)):
+    for file, failure in (("missing", NotFound), ("", NotFound), ("link", StorageFailed), ("home", StorageFailed)):
         if file == "link":
             (tmp_path / file).symlink_to(path)
         with pytest.raises(failure):
@@ -171,8 +171,8 @@ def test_any_regular_file_can_be_recovered(tmp_path: Path, capfd: Output) -> Non
 
 
 def test_a_recovered_session_is_private(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, file_of(two_turns()) + b"{")
-    session_of(home).chmod(0o644)
+    home = open_home(tmp_path, file_of(two_turns()) + b"{")
+    session_path(home).chmod(0o644)
     repair(home)
     assert {path.stat().st_mode & 0o777 for path in Path(home.sessions).iterdir()} == {0o600}
     assert "narrowed" in capfd.readouterr().err

@@ -5,18 +5,15 @@ from pathlib import Path
 import pytest
 
 from mino.commands import slash
-from mino.conversation import open_conversation
 from mino.errors import UsageMistake
 from mino.home import Home
-from tests import homes
+from mino.sessions.conversation import open_conversation
+from tests.homes import open_home, refuse_telling
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    place = homes.make_home(tmp_path / "home", None)
-    for name in ("北京 计划", "北海", "brain", ".hidden"):
-        homes.save(place, name, b"")
-    return Home(str(place), is_default=False)
+    return open_home(tmp_path / "home", None, **dict.fromkeys(("北京 计划", "北海", "brain", ".hidden"), b""))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +48,8 @@ def test_usage_is_the_command_with_its_argument() -> None:
 
 
 def test_a_command_is_one_line_and_its_name_ends_at_any_blank(home: Home) -> None:
-    with open_conversation(home, 0) as conversation:
-        with pytest.raises(UsageMistake, match="'/usr/bin/python:', and nothing was sent"):
+    with open_conversation(home, 0, refuse_telling) as conversation:
+        with pytest.raises(UsageMistake, match="unknown command '/usr/bin/python:'; nothing was sent"):
             slash.run(home, conversation, "/usr/bin/python:\nnot found")
         with pytest.raises(UsageMistake, match="/clear takes one line"):
             slash.run(home, conversation, "/clear\nthe table")

@@ -1,48 +1,74 @@
-"""`history verify`: every finding, the worst state as the exit status, and nothing written."""
+"""`history verify`: every finding, the state of each file, the worst as the exit status, and nothing written."""
 
-import io
 import os
 import re
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from mino.cli import cli
 from mino.commands.verify import verify
-from mino.conversation import lock_home
-from mino.errors import InvalidData
+from mino.errors import InvalidData, MinoError, NotFound, StorageFailed
 from mino.home import Home
-from tests.unit.commands.homes import judge, make_home, session_of, write
-from tests.unit.journal.sample import CASES, FIRST, SECOND, file_of, two_turns
+from mino.journal.findings import State
+from mino.sessions.conversation import lock_home
+from mino.sessions.reading import IN_USE
+from mino.terminal import prompt
+from tests.homes import case, judge, open_home, refuse_telling, session_path, write
+from tests.unit.journal.sample import FIRST, SECOND, file_of, two_turns
 
 Output = pytest.CaptureFixture[str]
-STATES = {"good-two-turns": 0, "empty": 0, "torn-40-bytes": 1, "open-question": 1, "fused-records": 65, "seq-gap": 65}
+STATES: dict[str, State] = {
+    "good-two-turns": "clean",
+    "empty": "clean",
+    "torn-40-bytes": "recoverable",
+    "open-question": "recoverable",
+    "fused-records": "invalid",
+    "seq-gap": "invalid",
+}
+
+Verified = Callable[[Home, Sequence[str]], object]
 
 
-@pytest.mark.parametrize(("name", "status"), STATES.items())
+@pytest.fixture
+def status_of(monkeypatch: pytest.MonkeyPatch) -> Verified:
+    """The exit status that the command line makes of files in a home."""
+
+    def run(home: Home, files: Sequence[str]) -> object:
+        monkeypatch.setenv("MINO_HOME", home.path)
+        return cli.main(["history", "verify", "--json", *files], prog_name="mino", standalone_mode=False)
+
+    return run
+
+
+@pytest.mark.parametrize(("name", "state"), STATES.items())
 @pytest.mark.parametrize("as_json", [False, True])
-def test_the_session_is_checked(tmp_path: Path, capfd: Output, name: str, status: int, as_json: bool) -> None:
-    home = make_home(tmp_path, name)
-    assert verify(home, (), as_json=as_json) == status
+def test_the_session_is_checked(
+    tmp_path: Path, capfd: Output, status_of: Verified, name: str, state: State, as_json: bool
+) -> None:
+    home = open_home(tmp_path, case(name))
+    assert verify(home, (), as_json=as_json) == [state]
     out, err = capfd.readouterr()
     assert err == ""
     if as_json:
         [report] = judge(out, "report.v1")
-        assert report["file"] == str(session_of(home)) and report["session_id"] == FIRST
-        assert report["state"] == {0: "clean", 1: "recoverable", 65: "invalid"}[status]
-        assert report["bytes"] == (CASES / f"{name}.jsonl").stat().st_size
+        assert report["file"] == str(session_path(home)) and report["session_id"] == FIRST
+        assert report["state"] == state
+        assert report["bytes"] == len(case(name))
+        assert status_of(home, ()) == {"clean": 0, "recoverable": 1, "invalid": 65}[state]
     else:
         *findings, summary = out.splitlines()
-        assert len(findings) == (status > 0)
+        assert len(findings) == (state != "clean")
         assert all(re.fullmatch(r".*\.jsonl:\d+: [a-z-]+: .* \(byte \d+\)", finding) for finding in findings)
-        assert summary.startswith(f"{session_of(home)}: ")
+        assert summary.startswith(f"{session_path(home)}: ")
     assert os.listdir(home.path) == ["sessions"] and os.listdir(home.sessions) == [f"{FIRST}.jsonl"]
 
 
 def test_the_words_of_a_report(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, "failed-and-cancelled")
+    home = open_home(tmp_path, case("failed-and-cancelled"))
     verify(home, (), as_json=False)
-    path = session_of(home)
+    path = session_path(home)
     assert capfd.readouterr().out == f"{path}: clean: 10 records, 4 turns (2 completed, 1 failed, 1 cancelled)\n"
     path.write_bytes(b"\n" * 3)
     verify(home, (), as_json=False)
@@ -57,21 +83,24 @@ def test_the_words_of_a_report(tmp_path: Path, capfd: Output) -> None:
     assert capfd.readouterr().out.splitlines()[-2] == f"{path}: 10000 more findings not listed"
 
 
-def test_before_the_first_conversation_there_is_nothing_to_check(tmp_path: Path, capfd: Output) -> None:
-    assert verify(Home(str(tmp_path / "missing"), False), (), as_json=True) == 0
+def test_before_the_first_conversation_there_is_nothing_to_check(
+    tmp_path: Path, capfd: Output, status_of: Verified
+) -> None:
+    assert verify(Home(str(tmp_path / "missing"), False), (), as_json=True) == []
     assert capfd.readouterr() == ("", "mino: there is no conversation yet\n")
+    assert status_of(Home(str(tmp_path / "missing"), False), ()) == 0
 
 
 def test_more_than_one_conversation_is_told(tmp_path: Path) -> None:
-    home = make_home(tmp_path, "empty")
+    home = open_home(tmp_path, b"")
     write(Path(home.sessions, f"{SECOND}.jsonl"), b"")
     with pytest.raises(InvalidData, match="more than one"):
         verify(home, (), as_json=False)
 
 
-def test_of_several_files_the_worst_decides(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path / "home")
-    files = {name: str(write(tmp_path / "文件" / f"{name}.jsonl", name)) for name in STATES}
+def test_of_several_files_the_worst_decides(tmp_path: Path, capfd: Output, status_of: Verified) -> None:
+    home = open_home(tmp_path / "home")
+    files = {name: str(write(tmp_path / "文件" / f"{name}.jsonl", case(name))) for name in STATES}
     missing, folder = str(tmp_path / "missing"), str(tmp_path)
     clean, torn, bad = files["good-two-turns"], files["torn-40-bytes"], files["seq-gap"]
     for names, status in (
@@ -81,7 +110,7 @@ def test_of_several_files_the_worst_decides(tmp_path: Path, capfd: Output) -> No
         ((folder, missing, torn), 66),
         ((missing, bad, clean), 65),
     ):
-        assert verify(home, names, as_json=True) == status
+        assert status_of(home, names) == status
         out, err = capfd.readouterr()
         assert [report["file"] for report in judge(out, "report.v1")] == [
             name for name in names if name not in (missing, folder)
@@ -94,11 +123,12 @@ def test_of_several_files_the_worst_decides(tmp_path: Path, capfd: Output) -> No
 def test_names_come_from_standard_input(
     tmp_path: Path, capfd: Output, monkeypatch: pytest.MonkeyPatch, separator: bytes
 ) -> None:
-    first = write(tmp_path / ("a\nb" if separator == b"\0" else "a b"), "empty")
-    second = write(tmp_path / "第二", "torn-40-bytes")
-    data = separator.join([bytes(first), b"", bytes(second), b""])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    assert verify(make_home(tmp_path / "home"), ("-",), as_json=True) == 1
+    first = write(tmp_path / ("a\nb" if separator == b"\0" else "a b"), b"")
+    second = write(tmp_path / "第二", case("torn-40-bytes"))
+    names = write(tmp_path / "names", separator.join([bytes(first), b"", bytes(second), b""]))
+    with names.open("rb") as stdin:
+        monkeypatch.setattr(prompt, "STDIN", stdin.fileno())
+        assert verify(open_home(tmp_path / "home"), ("-",), as_json=True) == ["clean", "recoverable"]
     assert [report["file"] for report in judge(capfd.readouterr().out, "report.v1")] == [str(first), str(second)]
 
 
@@ -108,75 +138,44 @@ def test_a_file_name_that_is_not_text_makes_no_traceback(tmp_path: Path, capfd: 
         Path(path).touch()
     except OSError:
         pytest.skip("this file system takes UTF-8 alone")
-    assert verify(make_home(tmp_path / "home"), (path, path + "missing"), as_json=False) == 66
+    clean, missing = verify(open_home(tmp_path / "home"), (path, path + "missing"), as_json=False)
+    assert clean == "clean" and isinstance(missing, NotFound) and missing.status == 66
     assert capfd.readouterr().out.endswith("?.jsonl: clean: 0 records, 0 turns\n")
 
 
-def test_a_writer_that_is_writing_is_not_damage_in_the_session_alone(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, "torn-last-newline")
-    copy = write(Path(home.sessions, f"{FIRST}-recovery-20261201T100000Z-01234567.jsonl"), "torn-40-bytes")
-    saved = write(Path(home.saved, "巴黎.jsonl"), "open-answer")
-    with lock_home(home, 0):
-        assert verify(home, (), as_json=True) == 0
-        assert verify(home, (str(copy),), as_json=True) == 1
-        assert verify(home, (str(saved),), as_json=True) == 1
-        session_of(home).write_bytes(file_of([*two_turns(), b"x"]))
-        assert verify(home, (), as_json=True) == 65
-    states = [report["state"] for report in judge(capfd.readouterr().out, "report.v1")]
-    assert states == ["in-use", "recoverable", "recoverable", "invalid"]
+def test_a_session_that_a_writer_holds_is_in_use_and_that_is_told(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, case("torn-last-newline"))
+    saved = write(Path(home.saved, "巴黎.jsonl"), case("open-answer"))
+    with lock_home(home, 0, refuse_telling):
+        assert verify(home, (str(session_path(home)), str(saved)), as_json=True) == ["in-use", "recoverable"]
+    out, err = capfd.readouterr()
+    assert [report["state"] for report in judge(out, "report.v1")] == ["in-use", "recoverable"]
+    assert err == f"mino: {IN_USE}\n"
 
 
-def test_the_file_of_another_home_is_read_under_its_lock(tmp_path: Path, capfd: Output) -> None:
-    mine, other = make_home(tmp_path / "mine"), make_home(tmp_path / "other", "open-question")
-    with lock_home(other, 0):
-        assert verify(mine, (str(session_of(other)),), as_json=True) == 0
-    assert verify(mine, (str(session_of(other)),), as_json=True) == 1
-    assert [report["state"] for report in judge(capfd.readouterr().out, "report.v1")] == ["in-use", "recoverable"]
-
-
-def test_wide_permissions_are_a_notice_on_line_0_and_stay(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path, "good-two-turns")
-    session_of(home).chmod(0o640)
+def test_wide_permissions_are_printed_as_a_notice_on_line_0(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, case("good-two-turns"))
+    session_path(home).chmod(0o640)
     os.chmod(home.sessions, 0o750)
-    other = write(Path(home.saved, "other.jsonl"), "empty")
+    other = write(Path(home.saved, "其他.jsonl"), b"")
     other.chmod(0o666)
-    for _ in range(2):
-        assert verify(home, (), as_json=True) == 0
-        [report] = judge(capfd.readouterr().out, "report.v1")
-        assert report["state"] == "clean"
-        assert [(f["code"], f["line"], f["byte"]) for f in report["findings"]] == [("wide-permissions", 0, 0)] * 2
-        told = " ".join(finding["message"] for finding in report["findings"])
-        assert f"'{session_of(home)}' has mode 0640, expected 0600" in told
-        assert f"'{home.sessions}' has mode 0750, expected 0700" in told
-    assert verify(home, (str(other),), as_json=False) == 0
+    assert verify(home, (), as_json=True) == ["clean"]
+    [report] = judge(capfd.readouterr().out, "report.v1")
+    assert report["state"] == "clean"
+    assert [(f["code"], f["line"], f["byte"]) for f in report["findings"]] == [("wide-permissions", 0, 0)] * 2
+    assert verify(home, (str(other),), as_json=False) == ["clean"]
     assert f"{other}:0: wide-permissions: '{other}' has mode 0666" in capfd.readouterr().out
 
 
-def test_a_saved_session_is_checked_without_a_look_at_the_others(
-    tmp_path: Path, capfd: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`find saved -print0 | mino history verify -` looked at the modes of all files for each of them."""
-    home = make_home(tmp_path, "good-two-turns")
-    paths = [str(write(Path(home.saved, f"第{number}.jsonl"), "empty")) for number in range(3)]
-    os.chmod(paths[1], 0o644)
-
-    def refuse(directory: str) -> None:
-        pytest.fail(f"read the directory {directory}")
-
-    monkeypatch.setattr("os.scandir", refuse)
-    assert verify(home, paths, as_json=True) == 0
-    reports = judge(capfd.readouterr().out, "report.v1")
-    assert [len(report["findings"]) for report in reports] == [0, 1, 0]
-
-
 def test_a_session_that_is_a_link_is_refused_and_another_file_may_be_one(tmp_path: Path, capfd: Output) -> None:
-    home = make_home(tmp_path / "home")
-    elsewhere = write(tmp_path / "elsewhere", "empty")
-    session_of(home).symlink_to(elsewhere)
+    home = open_home(tmp_path / "home")
+    elsewhere = write(tmp_path / "elsewhere", b"")
+    session_path(home).symlink_to(elsewhere)
     (tmp_path / "link").symlink_to(elsewhere)
-    assert verify(home, (), as_json=False) == 74
+    [refused] = verify(home, (), as_json=False)
+    assert isinstance(refused, StorageFailed)
     assert "symbolic link" in capfd.readouterr().err
-    assert verify(home, (str(tmp_path / "link"),), as_json=False) == 0
+    assert verify(home, (str(tmp_path / "link"),), as_json=False) == ["clean"]
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -188,7 +187,11 @@ def test_many_files_are_told_in_their_order(tmp_path: Path, capfd: Output, as_js
             data = file_of(two_turns())
             Path(paths[-1]).write_bytes(data[:-10] if number == 20 else data.replace(b"{", b"x", number == 30))
     home = Home(str(tmp_path / "home"), is_default=False)
-    assert verify(home, paths, as_json=as_json) == 65
+    states = verify(home, paths, as_json=as_json)
+    missing = [state for state in states if isinstance(state, MinoError)]
+    assert states[0::7] == missing and {type(each) for each in missing} == {NotFound}
+    assert states.pop(30) == "invalid" and states.pop(20) == "recoverable"
+    assert states.count("clean") == 40 - len(missing) - 2
     many = capfd.readouterr()
     for path in paths:
         verify(home, [path], as_json=as_json)

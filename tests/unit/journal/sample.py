@@ -63,6 +63,11 @@ def found(data: bytes) -> list[tuple[str, int]]:
     return [(finding.code, finding.line) for finding in load(data, all_findings=True)[1].findings]
 
 
+def same(one: object, other: object) -> bool:
+    """Equal in type and value: 1 is not True and not 1.0, -0.0 is not 0.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def random_chunks(data: bytes, choice: random.Random) -> Iterator[bytes]:
     """`data` in pieces of random lengths, some of them empty."""
     position = 0

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from mino import disk
 from mino.errors import InvalidData
-from mino.journal.file import Journal, open_regular
+from mino.journal.file import Journal
 from mino.journal.findings import CODES, INVALID, NEWER, NOTICES, RECOVERABLE, Report
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
+from mino.journal.record import assistant_message, turn_end, user_message
 from mino.journal.recovery import recover
 from mino.journal.salvage import Region, salvage
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, found
@@ -21,16 +23,16 @@ Damage = Callable[[list[bytes]], bytes]
 def write_session(path: Path) -> None:
     path.touch(0o600)
     journal = open_journal(path)[0]
-    journal.begin(FIRST, "法国的首都？")
-    journal.complete(FIRST, "巴黎 😀", [ITEM])
-    journal.begin(SECOND, "And of\nItaly?")
-    journal.complete(SECOND, "Rome", None)
+    journal.append(user_message(1, FIRST, "法国的首都？"))
+    journal.append(assistant_message(2, FIRST, "巴黎 😀", [ITEM]), turn_end(3, FIRST, "completed"))
+    journal.append(user_message(4, SECOND, "And of\nItaly?"))
+    journal.append(assistant_message(5, SECOND, "Rome", None), turn_end(6, SECOND, "completed"))
     journal.close()
 
 
 def open_journal(path: Path, *, all_findings: bool = False) -> tuple[Journal, list[Turn], Report]:
     """The session at `path` as a writer opens it; with `all_findings` as `history recover` does."""
-    fd = open_regular(str(path), os.O_RDWR | os.O_APPEND)
+    fd = disk.open_regular(str(path), os.O_RDWR | os.O_APPEND)
     loading = Loading([path.read_bytes()], all_findings=all_findings)
     turns = list(loading)
     return Journal(str(path), fd, loading.report.bytes, loading.report.next_seq), turns, loading.report
@@ -152,8 +154,8 @@ def test_recovery_makes_it_clean_and_loses_no_byte(name: str, tmp_path: Path) ->
         assert copies == [] and done.copy is None
     assert path.read_bytes().startswith(data[: report.end])
     # The journal goes on where recovery left it.
-    journal.begin("f" * 32, "再来一个问题")
-    journal.end("f" * 32, "failed")
+    journal.append(user_message(journal.seq, "f" * 32, "再来一个问题"))
+    journal.append(turn_end(journal.seq, "f" * 32, "failed"))
     assert statuses(path) == after + "f"
 
 
@@ -195,7 +197,9 @@ def test_salvage_refuses_what_it_cannot_know(name: str, tmp_path: Path) -> None:
     damage, [(code, line)], _ = NEVER[name]
     path = tmp_path / "session.jsonl"
     data = apply(damage, path)
-    with pytest.raises(InvalidData, match=f"line {line}: {code}: .*written by a newer Mino.*not salvaged") as caught:
+    with pytest.raises(
+        InvalidData, match=f"line {line}: {code}: .*written by a newer Mino.*nothing was salvaged"
+    ) as caught:
         salvage(open_journal(path, all_findings=True)[0])
     assert f"sed -n {line}p '{path}'" in caught.value.hint
     assert path.read_bytes() == data

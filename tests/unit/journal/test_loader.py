@@ -95,15 +95,15 @@ def check_cut(complete: int, torn: int, chunks: Iterable[bytes], *, all_findings
     lines = two_turns()
     turns, report = load(chunks, all_findings=all_findings)
     start = len(file_of(lines[:complete]))
-    expected = []
+    expected, open_turn = [], None
     if torn:
         message = f"found {torn} byte{'s' * (torn > 1)} without a newline, expected a whole record"
         expected.append(Finding("torn-tail", complete + 1, start, message))
     ended, inside = divmod(complete, 3)
     if inside:
         first = ended * 3
-        turn_id = (FIRST, SECOND)[ended]
-        message = f"turn {turn_id} has no end"
+        open_turn = (FIRST, SECOND)[ended]
+        message = f"turn {open_turn} has no end"
         expected.append(Finding("open-turn", first + 1, len(file_of(lines[:first])), message))
     assert report.findings == expected
     assert report.state == ("recoverable" if expected else "clean")
@@ -112,7 +112,7 @@ def check_cut(complete: int, torn: int, chunks: Iterable[bytes], *, all_findings
     # What goes into a request is never more than the turns whose last newline is there.
     assert [turn.turn_id for turn in turns if turn.status == "completed"] == [FIRST, SECOND][:ended]
     assert [turn.status for turn in turns[ended:]] == (["open"] if inside else [])
-    assert (report.open_turn is not None) is bool(inside)
+    assert report.open_turn == open_turn
 
 
 @pytest.mark.parametrize("all_findings", [False, True])

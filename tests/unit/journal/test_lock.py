@@ -131,7 +131,10 @@ def test_a_writer_waits_for_readers_without_being_told_but_not_for_long(
         lock_exclusive(path, 0).close()
         timer.join()
     monkeypatch.setattr(lock, "_READERS_WAIT", 0.2)
-    with held_elsewhere(path, "lock_shared"), pytest.raises(SessionInUse, match="is being read all the time"):
+    with (
+        held_elsewhere(path, "lock_shared"),
+        pytest.raises(SessionInUse, match="other processes keep reading the session"),
+    ):
         lock_exclusive(path, 0)
 
 

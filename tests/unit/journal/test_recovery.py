@@ -1,18 +1,18 @@
 """Recovery: the whole file is copied and synced before a byte of it is cut, and what it makes verifies clean."""
 
-import errno
 import os
-import re
 from pathlib import Path
 
 import pytest
 
-from mino.errors import CannotCreate, InvalidData, StorageFailed
-from mino.journal import file, recovery
-from mino.journal.file import Journal, open_regular
-from mino.journal.findings import Finding, Report
+from mino import disk
+from mino.errors import CannotCreate, StorageFailed
+from mino.journal import recovery
+from mino.journal.file import Journal
+from mino.journal.findings import Report
 from mino.journal.loader import Loading
-from mino.journal.recovery import Recovery, advice, place, plan, recover, refuse_invalid
+from mino.journal.recovery import Recovery, plan, recover
+from tests.unit.journal.calls import fail_sync, watch_calls
 from tests.unit.journal.sample import CASES, FIRST, SECOND, file_of, load, two_turns
 
 RECOVERABLE = ["torn-40-bytes", "torn-last-newline", "torn-half-character", "nul-tail", "nul-tail-with-newline"]
@@ -20,8 +20,8 @@ RECOVERABLE += ["blank-last-line", "tail-half-character-with-newline", "open-que
 
 
 def open_session(path: Path) -> tuple[Journal, Report]:
-    fd = open_regular(str(path), os.O_RDWR | os.O_APPEND)
-    loading = Loading(file.chunks(fd, str(path)))
+    fd = disk.open_regular(str(path), os.O_RDWR | os.O_APPEND)
+    loading = Loading(disk.chunks(fd, str(path)))
     for _ in loading:
         pass
     return Journal(str(path), fd, loading.report.bytes, loading.report.next_seq), loading.report
@@ -47,7 +47,7 @@ def completed(data: bytes) -> list[str]:
 def test_every_cut_of_a_history_is_recovered_clean_and_no_context_grows_by_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file, "sync", lambda fd: None)  # thousands of them; when they happen is tested below
+    monkeypatch.setattr(disk, "sync", lambda fd: None)  # thousands of them; when they happen is tested below
     data = file_of(two_turns())
     for cut in range(len(data) + 1):
         path.write_bytes(data[:cut])
@@ -94,26 +94,9 @@ SECOND_ID = b"0193a0b1c2d300000000000000000002"
 
 def test_the_copy_is_synced_with_its_directory_before_the_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes((CASES / "torn-last-newline.jsonl").read_bytes())
-    seen: list[str] = []
-    real_sync, real_cut, real_write = file.sync, os.ftruncate, os.write  # type: ignore[attr-defined]
-
-    def sync(fd: int) -> None:
-        seen.append("sync directory" if os.path.isdir(f"/dev/fd/{fd}") else "sync")
-        real_sync(fd)
-
-    def cut(fd: int, size: int) -> None:
-        seen.append("cut")
-        real_cut(fd, size)
-
-    def write(fd: int, data: bytes) -> int:
-        seen.append("write")
-        return real_write(fd, data)
-
-    monkeypatch.setattr(file, "sync", sync)
-    monkeypatch.setattr(os, "ftruncate", cut)
-    monkeypatch.setattr(os, "write", write)
+    calls = watch_calls(monkeypatch)
     recover_file(path)
-    assert seen == ["write", "sync", "sync directory", "cut", "sync", "write", "sync"]
+    assert calls == ["write", "sync", "sync directory", "cut", "sync", "write", "sync"]
 
 
 def test_without_a_copy_nothing_is_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,11 +117,7 @@ def test_a_copy_that_cannot_be_synced_does_not_stay_and_nothing_is_cut(
 ) -> None:
     data = (CASES / "torn-40-bytes.jsonl").read_bytes()
     path.write_bytes(data)
-
-    def fail(fd: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(file, "sync", fail)
+    monkeypatch.setattr(disk, "sync", fail_sync)
     with pytest.raises(StorageFailed, match=r"cannot write '.*-recovery-.*': Input/output error"):
         recover_file(path)
     assert path.read_bytes() == data
@@ -172,15 +151,3 @@ def test_a_plan_says_what_recovery_will_do(path: Path) -> None:
         done = recover_file(path)
         assert (planned.state, planned.cut_bytes, planned.closed_turn) == (done.state, done.cut_bytes, done.closed_turn)
         assert planned.copy is None and planned.is_needed
-
-
-def test_an_invalid_file_names_the_place_and_the_next_command() -> None:
-    finding = Finding("bad-json", 4, 357, "found an empty line, expected a record")
-    assert place("/a b.jsonl", finding).startswith("'/a b.jsonl' line 4 (byte 357): bad-json: found an empty line")
-    assert advice("/a b.jsonl", finding) == "mino history recover --salvage --dry-run '/a b.jsonl'"
-    newer = Finding("unknown-type", 4, 357, 'found a record of type "note"')
-    assert "sed -n 4p '/a b.jsonl'" in advice("/a b.jsonl", newer)
-    refuse_invalid("x", Report())
-    refuse_invalid("x", Report(findings=[Finding("torn-tail", 1, 0, ""), Finding("wide-permissions", 0, 0, "")]))
-    with pytest.raises(InvalidData, match=re.escape("'x' line 4 (byte 357): bad-json")):
-        refuse_invalid("x", Report(findings=[Finding("torn-tail", 9, 999, ""), finding]))

@@ -1,13 +1,15 @@
 """The way out of an invalid file: every whole turn is kept, and what is dropped is told with its questions."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from mino import disk
 from mino.errors import CannotCreate, InvalidData, StorageFailed
 from mino.journal import recovery
-from mino.journal.file import Journal, open_regular
+from mino.journal.file import Journal
 from mino.journal.salvage import Salvage, find_question, rehearse, salvage
 from tests.unit.journal.sample import CASES, FIRST, SECOND, THIRD, answer, end, file_of, load, question, turn, two_turns
 
@@ -130,7 +132,7 @@ def test_a_question_is_found_wherever_it_stands_in_a_bad_line(line: bytes, expec
 
 
 def open_session(path: Path) -> Journal:
-    return Journal(str(path), open_regular(str(path), os.O_RDWR | os.O_APPEND), path.stat().st_size, 1)
+    return Journal(str(path), disk.open_regular(str(path), os.O_RDWR | os.O_APPEND), path.stat().st_size, 1)
 
 
 @pytest.mark.parametrize("name", ["newer-version", "unknown-field", "unknown-type"])
@@ -139,7 +141,7 @@ def test_a_file_of_a_newer_mino_is_refused_before_a_copy_is_made(name: str, tmp_
     data = (CASES / f"{name}.jsonl").read_bytes()
     path.write_bytes(data)
     with pytest.raises(
-        InvalidData, match=r"it\.jsonl' line 4: unknown-.*by a newer Mino.*; it is not salvaged"
+        InvalidData, match=r"it\.jsonl' line 4: unknown-.*by a newer Mino.*; nothing was salvaged"
     ) as caught:
         salvage(open_session(path))
     assert f"sed -n 4p '{path}'" in caught.value.hint
@@ -160,14 +162,17 @@ def test_a_rehearsal_changes_nothing_and_says_the_same(tmp_path: Path) -> None:
 def test_a_salvage_without_a_copy_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "it.jsonl"
     path.write_bytes(b"x\n" + file_of(two_turns()))
-    monkeypatch.setattr(recovery, "create", refuse)
+    create = disk.create
+
+    def refuse_a_copy(path: str, data: Iterable[bytes]) -> int:
+        if recovery.COPY_NAME.fullmatch(Path(path).stem):
+            raise CannotCreate(f"cannot create '{path}'")
+        return create(path, data)
+
+    monkeypatch.setattr(disk, "create", refuse_a_copy)
     with pytest.raises(CannotCreate):
         salvage(open_session(path))
     assert path.read_bytes().startswith(b"x\n") and list(tmp_path.iterdir()) == [path]
-
-
-def refuse(path: str, data: object) -> int:
-    raise CannotCreate(f"cannot create '{path}'")
 
 
 def test_a_file_that_was_replaced_meanwhile_is_left_alone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from mino.journal import scan, schema
 from mino.journal.findings import BadLine
-from mino.journal.record import MAX_DEPTH, MAX_DIGITS
+from mino.journal.strict import MAX_DEPTH, MAX_DIGITS
 from tests.unit.journal.sample import FIRST, answer, end, question, random_chunks
 
 GOOD = [

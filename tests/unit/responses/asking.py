@@ -6,8 +6,11 @@ from typing import Any
 
 from mino.errors import MinoError
 from mino.responses.answer import Answer
-from mino.responses.client import Client, Server
+from mino.responses.client import Client
 from mino.responses.request import ContextTurn, Request
+from mino.responses.server import Server
+from mino.terminal import output
+from mino.text import Tell
 from tests.server import Reply, ScriptedServer
 
 SOURCE = "OPENAI_API_KEY"
@@ -43,10 +46,11 @@ def client(
     key: str | None = None,
     timeout: float = 10,
     retries: int = 0,
+    tell_attempt: Tell | None = None,
     **more: Any,
 ) -> Client:
     url = server if isinstance(server, str) else server.url
-    return Client(Server(url, key, SOURCE, timeout, retries), **more)
+    return Client(Server(url, key, SOURCE, timeout, retries), output.notice, tell_attempt, **more)
 
 
 def request(question: str = "What? 什么?", context: Sequence[ContextTurn] = ()) -> Request:

@@ -157,7 +157,7 @@ def test_context_overflow_in_the_stream() -> None:
     "data", [b"{", b"nonsense", b"[1]", b"7", b"null", b'"x"', b'{"a": NaN}', b"<html>", b"[" * 5000]
 )
 def test_data_that_is_no_json_object(data: bytes) -> None:
-    assert "no event of the Responses API" in failure(delta("hi"), Event("", data))
+    assert "not an event of the Responses API" in failure(delta("hi"), Event("", data))
 
 
 def test_cut_last_event_is_no_protocol_error() -> None:
@@ -201,8 +201,8 @@ def test_whole_response() -> None:
         (b'{"error": "no"}', "the service failed: no"),
         (b'{"status": "failed", "error": {"message": "no"}}', "the service failed: no"),
         (b'{"status": "failed", "error": null}', "the service failed: no reason given"),
-        (b'{"choices": []}', 'the service sent data that is no event of the Responses API: {"choices": []}'),
-        (b'{"status": "comp', 'the service sent data that is no event of the Responses API: {"status": "comp'),
+        (b'{"choices": []}', 'the service sent data that is not an event of the Responses API: {"choices": []}'),
+        (b'{"status": "comp', 'the service sent data that is not an event of the Responses API: {"status": "comp'),
         (b'{"output": []}', "the model gave an empty answer"),
     ],
 )

@@ -12,7 +12,7 @@ from mino.errors import MinoError, ServiceFailed
 from mino.responses.answer import AnswerFold
 from mino.responses.body import fold_body
 from mino.responses.exchange import Head
-from mino.responses.post import Broke
+from mino.responses.post import ConnectionLost
 from tests import captures
 from tests.captures import Capture
 from tests.server import ScriptedServer
@@ -74,13 +74,17 @@ FAILURES = {
     "llamacpp/turn2_assistant_easy_notype.txt": (69, "the service answered 400: Cannot determine type of 'item'", ""),
     "llamacpp/turn2_reasoning_encrypted.txt": (69, "the service answered 400: item['content'] is not an array", ""),
     "llamacpp/websearch_item.txt": (69, "the service answered 400: Cannot determine type of 'item'", ""),
-    "llmock/disconnect.txt": (69, "the answer broke off: the connection was cut", "LLMock says hello "),
+    "llmock/disconnect.txt": (69, "the answer broke off: the connection was lost", "LLMock says hello "),
     "llmock/http_400.txt": (69, "the service answered 400: Bad request", ""),
     "llmock/http_401.txt": (77, "(401): Unauthorized", ""),
     "llmock/http_404.txt": (69, "answered 404: Resource not found", ""),
     "llmock/http_429.txt": (69, "the service answered 429: Rate limit exceeded", ""),
     "llmock/http_503.txt": (69, "the service answered 503: Service unavailable", ""),
-    "llmock/malformed.txt": (69, "the service sent data that is no event of the Responses API:", "LLMock says hello "),
+    "llmock/malformed.txt": (
+        69,
+        "the service sent data that is not an event of the Responses API:",
+        "LLMock says hello ",
+    ),
     "llmock/truncate.txt": (69, "the answer broke off: the stream ended early", "LLMock says hello "),
 }
 STREAMS = sorted(
@@ -117,7 +121,7 @@ def played(capture: Capture, size: int) -> tuple[str, str, str]:
         for start in range(0, len(capture.body), size):
             yield capture.body[start : start + size]
         if capture.cut:
-            raise Broke("cut")
+            raise ConnectionLost("cut")
 
     fold = AnswerFold()
     shown = ""
@@ -125,7 +129,7 @@ def played(capture: Capture, size: int) -> tuple[str, str, str]:
         for text in fold_body("http://h", Head(capture.status, capture.headers), pieces(), fold, None):
             shown += text
         answer = fold.finish()
-    except Broke:
+    except ConnectionLost:
         return shown, "failed", "cut"
     except MinoError as error:
         return shown, "failed", error.message

@@ -37,7 +37,7 @@ def test_silence_before_the_head_ends_the_turn() -> None:
         began = time.monotonic()
         outcome = ask(server, timeout=0.2)
         assert isinstance(outcome.error, ServiceFailed)
-        assert outcome.message == f"no word from '{server.url}/responses' for 0.2 s"
+        assert outcome.message == f"no data from '{server.url}/responses' for 0.2 s"
         assert outcome.error.hint == "--timeout 0.4 waits longer"
         assert time.monotonic() - began < 2
         assert server.requests[0].hung_up.wait(5)
@@ -46,7 +46,7 @@ def test_silence_before_the_head_ends_the_turn() -> None:
 def test_silence_in_the_stream_ends_the_turn() -> None:
     with ScriptedServer(events(delta("half"), 10.0, ended()), completed("x")) as server:
         outcome = ask(server, timeout=0.2, retries=2)
-        assert (outcome.shown, "no word" in outcome.message) == ("half", True)
+        assert (outcome.shown, "no data" in outcome.message) == ("half", True)
         assert len(server.requests) == 1
 
 
@@ -151,4 +151,4 @@ def test_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch, star
     monkeypatch.setattr("mino.responses.body._LONGEST", 1 << 20)
     reply = Reply([start, *([b"x" * 65536] * 40)], headers={"content-type": "text/event-stream"})
     outcome = outcome_of(reply)
-    assert outcome.message.endswith("has more than 1 MiB, and no end")
+    assert outcome.message.endswith("is longer than 1 MiB")

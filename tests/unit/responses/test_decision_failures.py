@@ -23,17 +23,17 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
     "2xx HTML": (
         body(b"<!DOCTYPE html><title>Welcome</title>", "text/html"),
         "",
-        "/v1/responses' is no Responses server: it answered 200 with text/html: Welcome",
+        "/v1/responses' is not a Responses server: it answered 200 with text/html: Welcome",
     ),
     "2xx HTML without a type": (body(b"<html>hi</html>", None), "", "it answered 200 with no content type: hi"),
     "2xx text": (body(b"pong\x1b[2J", "text/plain"), "", "with text/plain: pong\\x1b[2J"),
-    "2xx JSON that is no response": (json_reply({"choices": []}), "", "no event of the Responses API"),
+    "2xx JSON that is no response": (json_reply({"choices": []}), "", "not an event of the Responses API"),
     "2xx JSON list": (json_reply([1]), "", "with application/json: [1]"),
-    "2xx JSON cut short": (body(b'{"output": [', "application/json"), "", "no event of the Responses API"),
+    "2xx JSON cut short": (body(b'{"output": [', "application/json"), "", "not an event of the Responses API"),
     "2xx JSON error object": (json_reply({"error": {"message": "Bad."}}), "", "the service failed: Bad"),
     "2xx JSON failed": (json_reply({"status": "failed", "error": None}), "", "the service failed: no reason given"),
-    "data that is not JSON": (events(delta("a"), b"data: {oops\n\n"), "a", "no event of the Responses API: {oops"),
-    "data that is not an object": (events(delta("a"), b"data: [1]\n\n"), "a", "no event of the Responses API: [1]"),
+    "data that is not JSON": (events(delta("a"), b"data: {oops\n\n"), "a", "not an event of the Responses API: {oops"),
+    "data that is not an object": (events(delta("a"), b"data: [1]\n\n"), "a", "not an event of the Responses API: [1]"),
     "JSON without type, with top-level error": (
         events(delta("a"), {"error": {"message": "Bad"}}),
         "a",
@@ -82,7 +82,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
     "compressed body that is none": (
         body(b"\x1f\x8bno", "text/event-stream", headers={"content-encoding": "gzip"}),
         "",
-        "cannot be decompressed",
+        "cannot decompress the answer",
     ),
     "400 JSON error object": (error(400, "Bad."), "", "the service answered 400: Bad"),
     "400 JSON error string": (json_reply({"error": "Bad"}, 400), "", "the service answered 400: Bad"),
@@ -108,7 +108,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
         "the conversation is too long for the model: x",
     ),
     "304": (Reply([], 304, ending="length"), "", "the service answered 304"),
-    "no HTTP at all": (Reply([b"SSH-2.0-OpenSSH_9.6\r\n"], raw=True), "", "gave no answer: "),
+    "no HTTP at all": (Reply([b"SSH-2.0-OpenSSH_9.6\r\n"], raw=True), "", "did not answer: "),
 }
 
 

@@ -167,7 +167,7 @@ def test_refusal_is_shown_after_a_prefix_and_stored_without() -> None:
 def test_function_call_with_text_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     outcome = outcome_of(events(delta("hi", 0), item_done(message("hi"), 0), item_done(CALL, 1), ended()))
     assert outcome.text == "hi"
-    assert "mino: the model wanted 'get_weather' called" in capfd.readouterr().err
+    assert "mino: the model asked to call 'get_weather'" in capfd.readouterr().err
 
 
 def test_request_as_the_specification_has_it() -> None:

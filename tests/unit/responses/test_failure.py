@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mino.errors import AccessRefused, MinoError, ServiceFailed
-from mino.responses.failure import Complaint, http_failure, read_body, read_complaint
+from mino.responses.failure import ServerError, http_failure, read_body, read_error
 
 
 def failure(status: int, body: Any, key: str | None = "sk-1", request_id: str = "") -> MinoError:
@@ -43,7 +43,7 @@ def failure(status: int, body: Any, key: str | None = "sk-1", request_id: str = 
         (b"[" * 100_000, "[" * 199 + "…"),
         (b"null", "null"),
         (b"\x1b[31mred\x07\x9b", "\\x1b[31mred\\x07\ufffd"),
-        ("a\u202eb\u009bc", "a\\u202eb\\x9bc"),
+        ("a\u202eb\u009bc", "a\\u202eb\\u009bc"),
         ("two\nlines\u2028three", "two lines three"),
     ],
 )
@@ -97,7 +97,7 @@ def test_key_is_hidden_before_the_line_is_cut() -> None:
     ],
 )
 def test_404_shows_the_whole_url_and_hints_at_v1(url: str, hint: str) -> None:
-    error = http_failure(404, Complaint("nope"), url=url, model="m", key=None, key_source="", request_id="")
+    error = http_failure(404, ServerError("nope"), url=url, model="m", key=None, key_source="", request_id="")
     assert isinstance(error, ServiceFailed)
     assert f"'{url}'" in error.message
     assert hint in error.hint
@@ -139,27 +139,27 @@ REFUSED_ITEMS = [
 
 @pytest.mark.parametrize("message", REFUSED_ITEMS)
 def test_refused_item_is_known(message: str) -> None:
-    assert read_complaint({"error": {"message": message}}).refuses_item
+    assert read_error({"error": {"message": message}}).refuses_item
 
 
 def test_refused_item_by_code_param_or_place() -> None:
-    assert Complaint("x", code="invalid_encrypted_content").refuses_item
-    assert Complaint("x", param="input[2].id").refuses_item
-    assert read_complaint({"detail": [{"loc": ["body", "input", 1], "msg": "bad"}]}).refuses_item
+    assert ServerError("x", code="invalid_encrypted_content").refuses_item
+    assert ServerError("x", param="input[2].id").refuses_item
+    assert read_error({"detail": [{"loc": ["body", "input", 1], "msg": "bad"}]}).refuses_item
 
 
 @pytest.mark.parametrize("message", ["Invalid model", "Rate limit exceeded", "input is too long", "store must be true"])
 def test_other_errors_are_no_refused_item(message: str) -> None:
-    assert not Complaint(message).refuses_item
+    assert not ServerError(message).refuses_item
 
 
 def test_include_is_named() -> None:
-    assert Complaint("x", param="include").names_include
-    assert Complaint("Unknown parameter: 'include'.").names_include
-    assert Complaint("Encrypted content is not supported with this model.").names_include
-    assert Complaint("body.include.0: Input should be 'a'").names_include
-    assert Complaint("include is not supported").names_include
-    assert not Complaint("`store` must be true").names_include
+    assert ServerError("x", param="include").names_include
+    assert ServerError("Unknown parameter: 'include'.").names_include
+    assert ServerError("Encrypted content is not supported with this model.").names_include
+    assert ServerError("body.include.0: Input should be 'a'").names_include
+    assert ServerError("include is not supported").names_include
+    assert not ServerError("`store` must be true").names_include
 
 
 @pytest.mark.parametrize(
@@ -172,16 +172,16 @@ def test_include_is_named() -> None:
     ],
 )
 def test_include_as_an_ordinary_word_is_not_named(message: str) -> None:
-    assert not Complaint(message).names_include
+    assert not ServerError(message).names_include
 
 
 def test_error_in_the_language_of_its_server_can_be_read() -> None:
-    assert read_complaint({"error": {"原因": "密钥"}}).sentence("sk-é") == '{"原因": "密钥"}'
-    assert read_complaint({"error": {"why": "sk-é"}}).sentence("sk-é") == '{"why": "[key]"}'
+    assert read_error({"error": {"原因": "密钥"}}).sentence("sk-é") == '{"原因": "密钥"}'
+    assert read_error({"error": {"why": "sk-é"}}).sentence("sk-é") == '{"why": "[key]"}'
 
 
 @pytest.mark.parametrize("piece", ["item with id ", "encrypted content ", "<", "<script", "include "])
 def test_hostile_body_comes_to_an_end(piece: str) -> None:
-    complaint = read_body((piece * (1_000_000 // len(piece))).encode())
-    assert not complaint.refuses_item
-    assert len(complaint.sentence("sk-1")) <= 200
+    server_error = read_body((piece * (1_000_000 // len(piece))).encode())
+    assert not server_error.refuses_item
+    assert len(server_error.sentence("sk-1")) <= 200

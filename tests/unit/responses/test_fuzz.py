@@ -13,7 +13,7 @@ from mino.responses.answer import AnswerFold
 from mino.responses.body import fold_body
 from mino.responses.exchange import Head
 from mino.responses.failure import read_body
-from mino.responses.post import Broke
+from mino.responses.post import ConnectionLost
 from tests import captures
 from tests.server import Reply, ScriptedServer
 from tests.unit.responses.asking import ask
@@ -140,7 +140,7 @@ def pieces(chance: random.Random, body: bytes) -> Iterator[bytes]:
         yield body[at : at + size]
         at += size
     if chance.random() < 0.2:
-        raise Broke("cut")
+        raise ConnectionLost("cut")
 
 
 def check(chance: random.Random, body: bytes) -> None:
@@ -151,7 +151,7 @@ def check(chance: random.Random, body: bytes) -> None:
         for text in fold_body("http://h", head, pieces(chance, body), fold, "sk-1"):
             shown += text
         answer = fold.finish()
-    except (MinoError, Broke) as error:
+    except (MinoError, ConnectionLost) as error:
         assert "\n" not in str(error)
         return
     assert shown.replace("Model refused: ", "", 1 if answer.refusal else 0) == answer.text

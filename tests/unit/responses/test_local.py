@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from mino.errors import AccessRefused, MinoError, Misconfigured, NotThere, StorageFailed
+from mino.errors import AccessRefused, MinoError, Misconfigured, NotFound, StorageFailed
 from mino.responses import local
 from tests.engine import needs_engine, serving, small_model
 
@@ -195,7 +195,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("engine")
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     failure = refusal(str(tmp_path / "没有.gguf"))
-    assert isinstance(failure, NotThere)
+    assert isinstance(failure, NotFound)
     assert failure.message == f"the model file '{tmp_path}/没有.gguf' does not exist"
     assert UNSET in failure.hint
 

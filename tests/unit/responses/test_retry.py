@@ -6,30 +6,32 @@ from email.utils import formatdate
 import pytest
 from requests.structures import CaseInsensitiveDict
 
-from mino.responses.failure import Complaint
+from mino.responses.failure import ServerError
 from mino.responses.retry import asked_wait, is_worth_retrying, own_wait
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529, 599])
 def test_statuses_worth_retrying(status: int) -> None:
-    assert is_worth_retrying(status, {}, Complaint("x"))
+    assert is_worth_retrying(status, {}, ServerError("x"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 304])
 def test_statuses_not_worth_retrying(status: int) -> None:
-    assert not is_worth_retrying(status, {}, Complaint("x"))
+    assert not is_worth_retrying(status, {}, ServerError("x"))
 
 
 def test_x_should_retry_is_obeyed() -> None:
-    assert not is_worth_retrying(500, CaseInsensitiveDict({"X-Should-Retry": "False"}), Complaint("x"))
-    assert is_worth_retrying(400, {"x-should-retry": "true"}, Complaint("x"))
-    assert is_worth_retrying(500, {"x-should-retry": "perhaps"}, Complaint("x"))
+    assert not is_worth_retrying(500, CaseInsensitiveDict({"X-Should-Retry": "False"}), ServerError("x"))
+    assert is_worth_retrying(400, {"x-should-retry": "true"}, ServerError("x"))
+    assert is_worth_retrying(500, {"x-should-retry": "perhaps"}, ServerError("x"))
 
 
-@pytest.mark.parametrize("complaint", [Complaint(code="insufficient_quota"), Complaint(kind="insufficient_quota")])
-def test_insufficient_quota_is_not_retried(complaint: Complaint) -> None:
-    assert not is_worth_retrying(429, {}, complaint)
-    assert not is_worth_retrying(429, {"x-should-retry": "true"}, complaint)
+@pytest.mark.parametrize(
+    "server_error", [ServerError(code="insufficient_quota"), ServerError(kind="insufficient_quota")]
+)
+def test_insufficient_quota_is_not_retried(server_error: ServerError) -> None:
+    assert not is_worth_retrying(429, {}, server_error)
+    assert not is_worth_retrying(429, {"x-should-retry": "true"}, server_error)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,194 @@
+"""Files as Mino opens, makes, replaces and syncs them.
+
+Every file that Mino makes is private, whole and synced, its directory entry too, or it is not there. Every failure is
+a MinoError that names the path.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from mino.errors import AccessRefused, CannotCreate, MinoError, NotFound, StorageFailed
+from mino.text import shell_word
+
+CHUNK = 1 << 17  # the records of a larger one leave the processor's cache before they are checked
+TEMPORARY = ".mino-"  # how the name of every temporary file begins
+
+
+def chunks(fd: int, path: str) -> Iterator[bytes]:
+    """The bytes of the open file `fd`, at most 128 KiB at a time. Raises StorageFailed, naming `path`."""
+    while True:
+        try:
+            chunk = os.read(fd, CHUNK)
+        except OSError as error:
+            raise StorageFailed(f"cannot read '{path}': {error.strerror}") from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def open_regular(path: str, flags: int, *, follow: bool = False) -> int:
+    """Open the regular file `path`.
+
+    Raises NotFound, AccessRefused, or StorageFailed where it cannot be opened, is no regular file, or is a symbolic
+    link (Mino's own files never are; with `follow` a link is followed, for files that a user names).
+    """
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        fd = os.open(path, flags)
+    except OSError as error:
+        raise open_failure(path, error) from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StorageFailed(f"'{path}' is not a regular file", f"ls -ld {shell_word(path)}")
+    return fd
+
+
+@contextmanager
+def opened(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -> Iterator[int]:
+    """The regular file `path`, open within the block. Raises as `open_regular` does."""
+    fd = open_regular(path, flags, follow=follow)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_failure(path: str, error: OSError) -> MinoError:
+    """The failure of an open of `path` for reading or appending, by kind."""
+    if error.errno in (errno.ELOOP, errno.EMLINK):
+        return StorageFailed(f"'{path}' is a symbolic link", f"ls -l {shell_word(path)}")
+    if isinstance(error, FileNotFoundError):
+        return NotFound(f"'{path}' does not exist")
+    if isinstance(error, PermissionError):
+        return AccessRefused(f"cannot open '{path}': {error.strerror}", f"ls -l {shell_word(path)}")
+    return StorageFailed(f"cannot open '{path}': {error.strerror}")
+
+
+def is_same(path: str, other: str) -> bool:
+    """Whether both paths lead to one file or folder; where one is missing, whether they are spelt alike."""
+    # By what they are: in a folder that is a link to another disk, the shell and `find` know that disk's name for it.
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return path == other
+
+
+def sync_directory(path: str) -> None:
+    """Sync the entries of the directory `path`, so that a new or renamed file survives a power cut.
+
+    Not every system can; that is no error (mino-record(5), GUARANTEES). Raises StorageFailed for a real failure.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            sync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise StorageFailed(f"cannot sync the directory '{path}': {error.strerror}") from None
+
+
+def make_directory(path: str) -> bool:
+    """Make the private directory `path`, and those above it, and sync their entries; whether it was missing.
+
+    Raises CannotCreate, and StorageFailed where an entry cannot be synced.
+    """
+    if os.path.isdir(path):
+        return False
+    if not os.path.lexists(path):
+        make_directory(os.path.dirname(path) or ".")
+    try:
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)  # whatever the umask took away
+    except FileExistsError:
+        if os.path.isdir(path):
+            return False  # another process made it at the same moment
+        raise CannotCreate(
+            f"cannot create the directory '{path}': a file of that name exists", f"ls -l {shell_word(path)}"
+        ) from None
+    except OSError as error:
+        raise CannotCreate(f"cannot create the directory '{path}': {error.strerror}") from None
+    sync_directory(os.path.dirname(path) or ".")
+    return True
+
+
+def create(path: str, data: Iterable[bytes]) -> int:
+    """Make the new private file `path` with `data`, synced, its directory too; the number of bytes written.
+
+    All or nothing: where it cannot be made whole it is removed again. Raises CannotCreate if it cannot be made (the
+    name is taken, no permission), StorageFailed if it cannot be filled; failures of `data` pass through.
+    """
+    size = 0
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
+    try:
+        try:
+            os.fchmod(fd, 0o600)  # whatever the umask took away
+            for chunk in data:
+                write_all(fd, chunk)
+                size += len(chunk)
+            sync(fd)
+        finally:
+            os.close(fd)
+        sync_directory(os.path.dirname(path) or ".")
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(path)
+        if isinstance(error, OSError):
+            raise StorageFailed(f"cannot write '{path}': {error.strerror}") from None
+        raise
+    return size
+
+
+def replace(path: str, data: Iterable[bytes]) -> int:
+    """Give `path` the content `data` in one rename, so that a crash leaves the old file or the new one, whole.
+
+    The number of bytes written. Raises as `create` does.
+    """
+    directory = os.path.dirname(path)
+    temporary = os.path.join(directory, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
+    try:
+        size = create(temporary, data)
+    except (CannotCreate, StorageFailed) as failure:  # a person knows the file by its own name
+        raise type(failure)(failure.message.replace(temporary, path), failure.hint) from None
+    try:
+        os.rename(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise StorageFailed(f"cannot replace '{path}': {error.strerror}") from None
+    sync_directory(directory or ".")
+    return size
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of `data`. Raises OSError; a write of no byte is a full disk."""
+    view = memoryview(data)
+    while view:
+        written = os.write(fd, view)
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        view = view[written:]
+
+
+def sync(fd: int) -> None:
+    """fsync that reaches the disk: on macOS fsync stops at the drive's cache, and F_FULLFSYNC does not (fsync(2)).
+
+    Raises OSError.
+    """
+    if sys.platform == "darwin":
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+                raise
+    os.fsync(fd)

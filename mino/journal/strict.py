@@ -1,0 +1,109 @@
+"""One line to one JSON value, by RFC 8259 and the limits of a record (mino-record(5), Limits).
+
+Two paths read a line. The fast one (`mino.journal.scan`) is orjson; a line that it cannot vouch for comes to `parse`
+here, which is strict and slower, and says what is wrong. Both give the same value for every line.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from typing import Any
+
+from mino.journal.findings import BadLine
+from mino.text import quote
+
+MAX_DEPTH = 200
+MAX_DIGITS = 4000
+
+
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Possessive, so that a string of a hundred megabytes needs no memory for going back.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_BRACKET = re.compile(rb"[\[{\]}]")
+
+
+def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
+    """The JSON value of `line` (no newline), by RFC 8259 and the limits of a record.
+
+    Raises BadLine: `bad-json` where it is not JSON in UTF-8; `duplicate-key` or `bad-record` where it is JSON that
+    no record may hold.
+    """
+    if not line.strip(b" \t\r"):
+        raise BadLine("bad-json", "found an empty line, expected a record")
+    if is_deeper(line, depth):
+        raise BadLine("bad-record", f"found more than {MAX_DEPTH} levels of nesting")
+    if line.startswith(b"\xef\xbb\xbf"):
+        raise BadLine("bad-json", "found a byte order mark before the record, expected `{`")
+    if line.strip(b"\0") == b"":
+        raise BadLine("bad-json", f"found {len(line)} NUL bytes, expected a record")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start} of the line"
+        raise BadLine("bad-json", f"found {line[error.start]:#04x} at {where}, which is not UTF-8") from None
+
+    flaw: BadLine | None = None
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal flaw
+        value = dict(pairs)
+        if len(value) < len(pairs) and not flaw:
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            flaw = BadLine("duplicate-key", f"found the key {quote(twice)} twice in one object")
+        return value
+
+    def integer(digits: str) -> int:
+        nonlocal flaw
+        if len(digits.lstrip("-")) > MAX_DIGITS:
+            flaw = flaw or BadLine("bad-record", f"found an integer of more than {MAX_DIGITS} digits")
+            return 0
+        return int(digits)
+
+    def double(digits: str) -> float:
+        nonlocal flaw
+        value = float(digits)
+        if math.isinf(value):
+            flaw = flaw or BadLine("bad-record", f"found the number {digits[:40]}, which no finite double can hold")
+        return value
+
+    def constant(name: str) -> None:
+        raise BadLine("bad-json", f"found {name}, which is not JSON")
+
+    try:
+        value = json.loads(
+            text, object_pairs_hook=unique, parse_int=integer, parse_float=double, parse_constant=constant
+        )
+    except json.JSONDecodeError as error:
+        at = len(text[: error.pos].encode())
+        raise BadLine("bad-json", f"not JSON at byte {at} of the line: {_reason(error)}") from None
+    # Only now: a line with a flaw that is not even JSON is a broken line, and at the end of a file a tail.
+    if flaw:
+        raise flaw
+    if _SURROGATE_ESCAPE.search(line) and not _is_text(value):
+        raise BadLine("bad-record", "found an escaped surrogate without its other half")
+    return value
+
+
+def _reason(error: json.JSONDecodeError) -> str:
+    return (error.msg[:1].lower() + error.msg[1:]).removesuffix(" at")  # json puts a place after it
+
+
+def _is_text(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_deeper(line: bytes, depth: int) -> bool:
+    """Whether the brackets of `line` outside its strings nest more than `depth` levels."""
+    if line.count(b"[") + line.count(b"{") <= depth:
+        return False
+    level = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", line)):
+        level += 1 if bracket[0] in b"[{" else -1
+        if level > depth:
+            return True
+    return False

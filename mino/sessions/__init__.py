@@ -1,0 +1,1 @@
+"""The conversations of a home; no network and no terminal."""

@@ -1,0 +1,139 @@
+"""A session that is read: its turns, the turn that a person names, and all that `verify` finds. Never writes."""
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from mino import disk
+from mino.errors import InvalidData, NotFound, UsageMistake
+from mino.home import Home, find_session, home_of, is_session, wide_file, wide_places
+from mino.journal.findings import Finding, Report, advice, place
+from mino.journal.loader import Loading
+from mino.journal.lock import lock_shared
+from mino.journal.order import Turn
+from mino.text import Tell, one_line
+
+MIN_ID_DIGITS = 8  # fewer digits, and no letter, are the number of a turn
+IN_USE = "the session is in use by another process; its unfinished end is not reported as damage"
+
+
+class Reading(NamedTuple):
+    """What a reader finds of the session: its file, its turns, and the report on it."""
+
+    path: str
+    turns: list[Turn]
+    report: Report
+
+
+@contextmanager
+def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
+    """The file at `path` opened for reading, and whether a writer holds the session; a shared lock while it is open.
+
+    Never writes, creates or narrows anything.
+    """
+    lock = lock_shared(home.lock)
+    try:
+        with disk.opened(path) as fd:
+            yield fd, lock is None
+    finally:
+        if lock:
+            lock.close()
+
+
+def read_session(home: Home, keep: int | None = None, *, completed: bool = False) -> Reading | None:
+    """The session with its last `keep` turns (`completed`: of those); None if there is no session file yet.
+
+    The lock is released before the caller prints anything: a pager that waits must not stop a writer.
+    """
+    path = find_session(home)
+    if path is None:
+        return None
+    limit = None if keep is None else min(keep, sys.maxsize)  # deque takes no more
+    with open_for_reading(home, path) as (fd, in_use):
+        loading = Loading(disk.chunks(fd, path))
+        turns = deque((turn for turn in loading if not completed or turn.status == "completed"), limit)
+        if in_use:
+            loading.report.tolerate_writer()
+    return Reading(path, list(turns), loading.report)
+
+
+def tell_state(path: str, report: Report, tell: Tell) -> None:
+    """Say what is not clean about the session. Raises InvalidData if it is invalid: the first finding, and a hint."""
+    if report.in_use:
+        tell(IN_USE)
+    if report.state == "invalid":
+        raise InvalidData(place(path, report.worst), advice(path, report.worst))
+    for finding in report.findings:
+        tell(f"{place(path, finding)}; the next question recovers it")
+
+
+def pick(turns: Sequence[Turn], wanted: str) -> Turn:
+    """The turn that `wanted` names: its number, its id, or an unambiguous beginning of its id.
+
+    Raises NotFound, or UsageMistake if more than one begins so.
+    """
+    if wanted.isdecimal():
+        for turn in turns:
+            if str(turn.number) == wanted:
+                return turn
+    found = [turn for turn in turns if begins(turn.turn_id, wanted)]
+    if len(found) > 1:
+        numbers = ", ".join(str(turn.number) for turn in found[:10])
+        ambiguous = f"'{wanted}' is ambiguous: the ids of turns {numbers} begin with it"
+        raise UsageMistake(ambiguous, "use the number of the turn")
+    if not found:
+        raise NotFound(f"there is no turn '{one_line(wanted)}'", "mino history show")
+    return found[0]
+
+
+def begins(turn_id: str, wanted: str) -> bool:
+    """Whether `wanted` is a beginning of `turn_id`.
+
+    A few digits are a number and nothing else: `forget 0` must not remove the only turn there is.
+    """
+    is_number = wanted.isdecimal() and len(wanted) < MIN_ID_DIGITS
+    return bool(wanted) and not is_number and turn_id.startswith(wanted.lower())
+
+
+def shown_status(turn: Turn, in_use: bool) -> str:
+    """The status as `show` prints it: the open turn of a session that a writer holds is in progress."""
+    return "in-progress" if in_use and turn.status == "open" else turn.status
+
+
+def check(home: Home, path: str, advance: Callable[[int], None]) -> Report:
+    """The report on the file at `path`, all its findings; `advance` gets the number of bytes of each piece read.
+
+    An unfinished end is no finding while a writer holds the session. Raises NotFound, AccessRefused or StorageFailed.
+    """
+    place_of = home_of(home, path)
+    if place_of:
+        with open_for_reading(place_of, path) as (fd, in_use):
+            report = _judge(fd, path, advance)
+        session = is_session(place_of, path)
+        if in_use and session:
+            report.tolerate_writer()
+        for wide_path, mode, wanted in (*wide_file(path), *(wide_places(place_of) if session else ())):
+            message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
+            report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
+        return report
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise disk.open_failure(path, error) from None
+    try:
+        return _judge(fd, path, advance)
+    finally:
+        os.close(fd)
+
+
+def _judge(fd: int, path: str, advance: Callable[[int], None]) -> Report:
+    return Loading(_counted(disk.chunks(fd, path), advance), all_findings=True).judge()
+
+
+def _counted(chunks: Iterable[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        advance(len(chunk))

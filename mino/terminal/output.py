@@ -1,0 +1,185 @@
+"""stdout and stderr: answers byte for byte, notices and hints.
+
+stdout carries answers and what a command was asked to print, nothing else. Every line on stderr begins with
+`mino: ` or `hint: ` (mino(1), MESSAGES). Text goes out unbuffered, by `os.write`, so that a pipe gets each delta as it
+arrives and no buffer is left to fail at exit.
+"""
+
+import os
+import select
+from collections.abc import Iterable
+from contextlib import suppress
+
+from mino import signals
+from mino.errors import MinoError, ReaderGone, StorageFailed
+from mino.text import shell_word, visible, visible_json, visible_message
+
+STDOUT = 1
+STDERR = 2
+
+
+def is_terminal(fd: int) -> bool:
+    """Whether a person sees `fd`; a closed one is no terminal."""
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def show(text: str) -> None:
+    """Write `text` to stdout now; on a terminal its control characters are visible, in a pipe the bytes are exact.
+
+    Raises ReaderGone when the reader closed the pipe, StorageFailed when stdout cannot be written.
+    """
+    _write(STDOUT, (visible(text) if is_terminal(STDOUT) else text).encode("utf-8", "replace"))
+
+
+def is_stuck() -> bool:
+    """Whether a signal is to end the process and stdout's reader takes nothing more: a newline would wait for it."""
+    return signals.is_pending() and not select.select([], [STDOUT], [], 0)[1]
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Write `lines` to stdout, each with a newline. Raises as `show` does."""
+    for line in lines:
+        show(line + "\n")
+
+
+def format_json(value: object) -> str:
+    """`value` as one line of JSON; for a terminal its control characters are `\\u` escapes."""
+    import json
+
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return visible_json(line) if is_terminal(STDOUT) else line
+
+
+def show_json(value: object) -> None:
+    """Write `value` to stdout as one line of JSON. Raises as `show` does."""
+    show(format_json(value))
+
+
+def draw(text: str, columns: int) -> int:
+    """Show `text` on the current line of stderr, over the `columns` of what stood there; the columns it takes."""
+    line = _cut("mino: " + visible_message(text)) if text else ""
+    blanks = " " * max(0, columns - len(line))
+    with suppress(ReaderGone, StorageFailed):
+        _write(STDERR, f"\r{line}{blanks}\r{line}".encode("utf-8", "replace"))
+    return len(line)
+
+
+def _cut(line: str) -> str:
+    """`line` in the width of the terminal: one that wraps cannot be drawn over."""
+    try:
+        width = os.get_terminal_size(STDERR).columns or 80
+    except OSError:
+        width = 80
+    return line if len(line) < width else "…" + line[len(line) - width + 2 :]
+
+
+_waiting = 0  # the columns of what `show_waiting` wrote, while it stands there
+
+
+def show_waiting(text: str) -> None:
+    """Show ASCII `text` on the current line until anything else is written; only a terminal gets it."""
+    global _waiting
+    if is_terminal(STDOUT):
+        _waiting = len(text)  # before it is shown: a signal that comes right after would leave it there
+        _send(STDOUT, text.encode())
+
+
+def clear_waiting() -> None:
+    """Take away what `show_waiting` wrote. Blanks, not an escape sequence: every terminal knows them."""
+    global _waiting
+    if _waiting:
+        _send(STDOUT, b"\r" + b" " * _waiting + b"\r")
+        _waiting = 0
+
+
+class AnswerStream:
+    """stdout while one answer arrives: a pipe that breaks ends it, a disk that is full does not.
+
+    `label` stands before its first piece. `failure` is set where stdout cannot be written: the turn is still finished
+    and saved (mino-ask(1)).
+    """
+
+    def __init__(self, label: str = "") -> None:
+        self.failure: StorageFailed | None = None
+        self._label = label
+        self._last = "\n"
+
+    def begin(self) -> None:
+        """Show that an answer is waited for, if it has a label. Raises ReaderGone and StorageFailed."""
+        if self._label:
+            show("\n")
+            show_waiting(f"{self._label}...")
+
+    def show(self, text: str) -> None:
+        """Show the next piece of the answer. Raises ReaderGone."""
+        if text and not self.failure:
+            text, self._label = self._label + text, ""
+            self._last = text[-1]  # before it is shown: a signal that comes right after would leave the line open
+            try:
+                show(text)
+            except StorageFailed as failure:
+                self.failure = failure
+
+    def end(self) -> None:
+        """Add the newline that the answer, or the part of it that came, does not have itself.
+
+        A reader that is gone does not get it, and does not hide what ended the answer: a disk that is full, say.
+        """
+        with suppress(ReaderGone):
+            clear_waiting()
+            if self._last != "\n" and not is_stuck():
+                self.show("\n")
+
+
+def notice(sentence: str) -> None:
+    """One `mino: ` line on stderr. A stderr that is closed or full loses it: the work goes on."""
+    _tell("mino: ", sentence)
+
+
+_mino = "mino"  # how a hint calls this program
+
+
+def name_home(home: str | None) -> None:
+    """From now on a hint gives its command the `--home` of this one; without it another conversation would be meant."""
+    global _mino
+    _mino = f"mino --home {shell_word(home)}" if home else "mino"
+
+
+def hint(command: str) -> None:
+    """One `hint: ` line on stderr: what to run next."""
+    _tell("hint: ", _mino + command.removeprefix("mino") if command.startswith("mino ") else command)
+
+
+def show_failure(failure: MinoError) -> None:
+    """The message of `failure` on stderr, and its hint if it has one."""
+    notice(failure.message)
+    if failure.hint:
+        hint(failure.hint)
+
+
+def _tell(prefix: str, text: str) -> None:
+    with suppress(ReaderGone, StorageFailed):  # there is nowhere left to say it
+        _write(STDERR, (prefix + visible_message(text) + "\n").encode("utf-8", "replace"))
+
+
+def _write(fd: int, data: bytes) -> None:
+    if _waiting and (fd == STDOUT or is_terminal(fd)):
+        clear_waiting()
+    _send(fd, data)
+
+
+def _send(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            # Another program made this terminal or pipe non-blocking; without the wait the rest of the answer is lost.
+            select.select([], [fd], [])
+        except BrokenPipeError:
+            raise ReaderGone from None
+        except OSError as error:
+            raise StorageFailed(f"cannot write to {'stdout' if fd == STDOUT else 'stderr'}: {error.strerror}") from None

@@ -1,0 +1,119 @@
+"""What a person or a script says: bytes → the text of a question, and the lines of `chat` one after another."""
+
+import errno
+import os
+import select
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from mino.errors import Interrupted, InvalidData, StorageFailed, UsageMistake
+from mino.terminal import output
+from mino.watch import Watch
+
+STDIN = 0
+PROMPT = "You> "
+
+Complete = Callable[[str], tuple[str, list[str]]]
+"""The text before the cursor → the word there, and all words that it may become."""
+
+
+class Prompt(Protocol):
+    """Where `chat` gets its questions from."""
+
+    def read(self) -> bytes | None:
+        """What is said next, without its newline; None at the end. Raises Interrupted, ReaderGone, StorageFailed."""
+
+
+class Lines:
+    """Plain lines of standard input. What no terminal echoes is written after `You> `, so stdout is a transcript."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._watch = Watch(output.STDOUT)
+
+    def read(self) -> bytes | None:
+        """The next line. Raises Interrupted, ReaderGone, StorageFailed."""
+        try:
+            output.show(PROMPT)
+            line = self._next()
+        except Interrupted:
+            if not output.is_stuck():
+                output.show("\n")
+            raise
+        if line is None or not output.is_terminal(STDIN):
+            output.show((line or b"").decode("utf-8", "replace") + "\n")
+        return line
+
+    def _next(self) -> bytes | None:
+        pieces = [self._rest]
+        while b"\n" not in pieces[-1]:
+            piece = self._piece()
+            if not piece:
+                self._rest = b""
+                return b"".join(pieces) or None
+            pieces.append(piece)
+        end, _, self._rest = pieces.pop().partition(b"\n")
+        return b"".join([*pieces, end]).removesuffix(b"\r")
+
+    def _piece(self) -> bytes:
+        while not self._watch.wait(3600, STDIN):
+            pass
+        try:
+            return os.read(STDIN, 65536)
+        except OSError as error:
+            if error.errno == errno.EIO:  # the terminal is gone
+                return b""
+            raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
+
+
+def read_prompt(words: Sequence[str]) -> str:
+    """The question: the words; where one is `-`, or there is none, standard input too.
+
+    With words alone standard input is not touched: in `while read` the loop's lines are there, under a supervisor a
+    pipe that never ends. Raises UsageMistake for no question, InvalidData where it is not text.
+    """
+    spoken = b" ".join(os.fsencode(word) for word in words if word != "-")
+    prompt = spoken
+    if not words or "-" in words:
+        if not words and output.is_terminal(STDIN):
+            raise UsageMistake("no question was given", "mino ask 'QUESTION'")
+        read = _without_newlines(read_stdin())
+        prompt = b"\n\n".join(filter(None, (spoken, read)))
+    text = to_text(prompt)
+    if not text.strip():
+        raise UsageMistake("the question is empty", "mino ask 'QUESTION'")
+    return text
+
+
+def read_stdin() -> bytes:
+    """All of standard input. Raises StorageFailed where it cannot be read."""
+    pieces = [b"-"]
+    while pieces[-1]:
+        try:
+            pieces.append(os.read(STDIN, 1 << 20))
+        except BlockingIOError:
+            # Another program made this pipe non-blocking; `sys.stdin` would take what is there for the whole of it.
+            select.select([STDIN], [], [])
+        except OSError as error:
+            raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
+    return b"".join(pieces[1:])
+
+
+def _without_newlines(data: bytes) -> bytes:
+    """`data` without the newlines at its end, `\\r\\n` included."""
+    end = len(data)
+    while data[end - 1 : end] == b"\n":  # an index, because a copy at each step would take quadratic time
+        end -= 2 if data[end - 2 : end - 1] == b"\r" else 1
+    return data[:end]
+
+
+def to_text(prompt: bytes) -> str:
+    """`prompt` as text. Raises InvalidData where it is not UTF-8 or has a NUL in it, with the place."""
+    try:
+        text = prompt.decode()
+    except UnicodeDecodeError as error:
+        found = f"{prompt[error.start]:#04x} at byte {error.start}"
+        raise InvalidData(f"the question is not UTF-8: {found}", "convert it: iconv -f ENCODING -t UTF-8") from None
+    if "\0" in text:
+        raise InvalidData(f"the question has a NUL at byte {prompt.index(0)}", "remove it: tr -d '\\0'")
+    return text

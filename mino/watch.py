@@ -1,0 +1,50 @@
+"""Waiting that notices when nobody reads stdout any more, so that `mino ask … | head -1` ends at once."""
+
+import math
+import os
+import select
+import stat
+import time
+
+from mino.errors import ReaderGone
+
+_GONE = select.POLLERR | select.POLLHUP
+_LONGEST = 3600.0  # poll takes milliseconds in a C int
+
+
+class Watch:
+    """Watches stdout's descriptor while something else is waited for; files and None are not watched."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd if fd is not None and _has_reader(fd) else None
+        # macOS reports nothing unless something is asked for. Of a terminal or a socket it would then report input,
+        # again and again; a pipe that is written has none.
+        self._asked = select.POLLHUP if self._fd is not None and stat.S_ISFIFO(os.fstat(self._fd).st_mode) else 0
+
+    def sleep(self, seconds: float) -> None:
+        """Wait `seconds`. Raises ReaderGone at once when the reader goes."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.wait(left)
+
+    def wait(self, seconds: float, bell: int | None = None) -> bool:
+        """Wait until the descriptor `bell` can be read, or about `seconds`; whether it can. Raises ReaderGone."""
+        poll = select.poll()
+        if bell is not None:
+            poll.register(bell, select.POLLIN)
+        if self._fd is not None:
+            poll.register(self._fd, self._asked)
+        ready = dict(poll.poll(math.ceil(min(seconds, _LONGEST) * 1000)))
+        if self._fd in ready:
+            if ready[self._fd] & _GONE:
+                raise ReaderGone
+            self._fd = None  # not pollable on this system; without this the wait would spin
+        return bell in ready
+
+
+def _has_reader(fd: int) -> bool:
+    try:
+        mode = os.fstat(fd).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+    except OSError:
+        return False

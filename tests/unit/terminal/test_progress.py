@@ -1,0 +1,83 @@
+"""How far a long check is: drawn for a person who has waited, over itself, and taken away."""
+
+import os
+import pty
+import time
+import tty
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from mino.terminal import output
+from mino.terminal.progress import Progress
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """stderr is a terminal; what it was sent, up to a mark that is sent after it."""
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    monkeypatch.setattr(output, "STDERR", slave)
+
+    def read() -> str:
+        os.write(slave, b"|")
+        data = b""
+        while not data.endswith(b"|"):
+            data += os.read(master, 1 << 20)
+        return data[:-1].decode()
+
+    yield read
+    os.close(master)
+    os.close(slave)
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets the clock of the program advance."""
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+
+    def advance(seconds: float) -> None:
+        clock[0] += seconds
+
+    return advance
+
+
+def test_it_is_drawn_after_a_while_and_now_and_then(screen: Callable[[], str], wait: Callable[[float], None]) -> None:
+    progress = Progress("检查 🔎", 200)
+    progress.advance(50)
+    wait(0.4)
+    progress.advance(50)
+    assert screen() == ""
+    wait(0.2)
+    progress.advance(2)
+    line = "mino: 检查 🔎: 51 %"
+    assert screen() == f"\r{line}\r{line}"
+    progress.advance(2)
+    assert screen() == ""  # it was drawn a moment ago
+    wait(0.2)
+    progress.advance(1000)
+    assert "100 %" in screen()
+    progress.clear()
+    blanks = " " * len("mino: 检查 🔎: 100 %")
+    assert screen() == f"\r{blanks}\r"
+    progress.clear()
+    assert screen() == ""
+
+
+def test_without_a_total_there_is_nothing_to_show(screen: Callable[[], str], wait: Callable[[float], None]) -> None:
+    progress = Progress("checking", 0)
+    wait(60)
+    progress.advance(1)
+    progress.clear()
+    assert screen() == ""
+
+
+def test_without_a_terminal_there_is_nothing_to_show(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], wait: Callable[[float], None]
+) -> None:
+    progress = Progress("checking", 100)
+    wait(60)
+    progress.advance(50)
+    progress.clear()
+    assert capfd.readouterr() == ("", "")
