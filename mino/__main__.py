@@ -15,8 +15,8 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command line, and end the process with its exit status, or by the signal that ended the work.
 
-    The interpreter is not taken down: that would be a sixth of the time of a short command, nothing waits for it, and
-    the embedded engine's threads can crash in it.
+    The interpreter is not shut down: that would take a sixth of the time of a short command, nothing waits for it, and
+    the embedded engine's threads can crash during it.
     """
     set_up()
     status = run()
@@ -27,30 +27,30 @@ def main() -> NoReturn:
 
 
 def set_up() -> None:
-    """Set the process up for a command; before anything else is imported, because that takes time."""
+    """Set the process up for a command, before anything else is imported, because that takes time."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Ctrl+C ends the process like any signal while nothing has to be saved, and not in a traceback: mino.signals.
+        # While nothing has to be saved, Ctrl+C ends the process like any signal, without a traceback: see mino.signals.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # A short command makes little garbage and many objects that stay: looking through them again and again is a tenth
-    # of its time. Garbage is still found, in larger heaps.
+    # A short command makes little garbage and many objects that stay: scanning them again and again takes a tenth of
+    # its time. Garbage is still collected, in larger heaps.
     gc.set_threshold(200_000)
     # The libraries' own warnings are for programmers, and every line on stderr is Mino's.
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    # PYTHONINTMAXSTRDIGITS may set it lower than the 4,000 digits of a record, and a valid record would not be read.
+    # PYTHONINTMAXSTRDIGITS may set a limit below the 4,000 digits of a record; a valid record could then not be read.
     if 0 < sys.get_int_max_str_digits() < sys.int_info.default_max_str_digits:
         sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)
 
 
 def run() -> int:
-    """Run the command line; its exit status. Ends the process if a signal ended the work."""
+    """Run the command line and return its exit status. Ends the process if a signal ended the work."""
     _occupy_standard_descriptors()
     from mino import signals
     from mino.errors import Interrupted, ReaderGone
 
     try:
         status = _run()
-        signals.uninstall()  # an exception while the process ends would be a traceback
+        signals.uninstall()  # an exception while the process ends would print a traceback
     except ReaderGone:
         signals.die(signal.SIGPIPE)
     except Interrupted as interrupted:
@@ -67,19 +67,19 @@ def _run() -> int:
         return cli.run()
     except MinoError as failure:
         output.show_failure(failure)
-        if not isinstance(failure, StorageFailed):  # which outranks a signal that waited while the turn was ended
+        if not isinstance(failure, StorageFailed):  # it outranks a signal that waited while the turn was ended
             signals.raise_pending()
         return failure.status
     except ReaderGone:
         raise
-    except SystemExit as end:  # click's own: after a shell completion, or 1 for a pipe that closed under a help text
+    except SystemExit as end:  # click raises it: after a shell completion, or with 1 if a help text's pipe closed
         if not end.code:
             return 0
         raise ReaderGone from None
-    except OSError as error:  # of a help text too: what Mino itself reads and writes has its own sentences
+    except OSError as error:  # from a help text, for example: Mino's own reads and writes have their own sentences
         from io import StringIO
 
-        sys.stdout = StringIO()  # or the rest of the text would be written again, and fail again, at exit
+        sys.stdout = StringIO()  # otherwise the rest of the text would be written again at exit, and fail again
         output.notice(f"reading or writing failed: {error.strerror or error}")
         return StorageFailed.status
     except Exception:
@@ -91,7 +91,7 @@ def _run() -> int:
 
 
 def _occupy_standard_descriptors() -> None:
-    """Open what was closed (`>&-`): the session file would get stdout's number, and the answer be written into it."""
+    """Open closed ones (`>&-`): the session file would get stdout's number, and the answer would be written into it."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)

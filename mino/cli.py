@@ -1,6 +1,6 @@
-"""The command line: every command, option and help sentence, and the exit statuses that are no failure.
+"""The command line: every command, option and help sentence, and the exit statuses that are not failures.
 
-What a command does is in `mino.commands`, imported when it runs, so that `mino --version` does not pay for a turn.
+`mino.commands` does the work; it is imported when a command runs, so that `mino --version` does not pay for a turn.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# `verify`: the status of each state; of several files the worst counts, in this order.
+# `verify` exits with the status of the state; if there are several files, the worst status counts, in this order.
 STATE_STATUS = {"clean": 0, "in-use": 0, "recoverable": 1, "invalid": 65}
 WORST_FIRST = (65, 66, 77, 74, 1, 0)
 
@@ -67,7 +67,7 @@ class _Command(click.Command):
 
 
 class _Group(_Command, click.Group):
-    """A group: alone it prints its help, which lists its commands, each with its whole sentence."""
+    """A group of commands; without one it prints its help, which lists them, each with its whole sentence."""
 
     command_class = _Command
     group_class = type
@@ -105,7 +105,7 @@ def cli(context: click.Context, home: str | None) -> None:
     context.obj = home
 
 
-# Of a command that writes to the session.
+# Commands that write to the session have it.
 wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session in use (0).")
 
 

@@ -34,7 +34,7 @@ def chunks(fd: int, path: str) -> Iterator[bytes]:
 def open_regular(path: str, flags: int, *, follow: bool = False) -> int:
     """Open the regular file `path`.
 
-    Raises NotFound, AccessRefused, or StorageFailed where it cannot be opened, is no regular file, or is a symbolic
+    Raises NotFound, AccessRefused, or StorageFailed if it cannot be opened, is not a regular file, or is a symbolic
     link (Mino's own files never are; with `follow` a link is followed, for files that a user names).
     """
     flags |= os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
@@ -59,7 +59,7 @@ def opened(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -> Iter
 
 
 def open_failure(path: str, error: OSError) -> MinoError:
-    """The failure of an open of `path` for reading or appending, by kind."""
+    """The failure for an `error` in opening `path` for reading or appending, by kind."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return StorageFailed(f"'{path}' is a symbolic link", f"ls -l {shell_word(path)}")
     if isinstance(error, FileNotFoundError):
@@ -70,8 +70,8 @@ def open_failure(path: str, error: OSError) -> MinoError:
 
 
 def is_same(path: str, other: str) -> bool:
-    """Whether both paths lead to one file or folder; where one is missing, whether they are spelt alike."""
-    # By what they are: in a folder that is a link to another disk, the shell and `find` know that disk's name for it.
+    """Whether both paths lead to one file or folder; if one is missing, whether they are spelt alike."""
+    # Spelling is not enough: in a folder that is a link to another disk, the shell and `find` use that disk's name.
     try:
         return os.path.samefile(path, other)
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def is_same(path: str, other: str) -> bool:
 def sync_directory(path: str) -> None:
     """Sync the entries of the directory `path`, so that a new or renamed file survives a power cut.
 
-    Not every system can; that is no error (mino-record(5), GUARANTEES). Raises StorageFailed for a real failure.
+    Not every system can, which is not an error (mino-record(5), GUARANTEES). Raises StorageFailed for a real failure.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -95,9 +95,9 @@ def sync_directory(path: str) -> None:
 
 
 def make_directory(path: str) -> bool:
-    """Make the private directory `path`, and those above it, and sync their entries; whether it was missing.
+    """Make the private directory `path`, and those above it, and sync their entries; returns whether it was missing.
 
-    Raises CannotCreate, and StorageFailed where an entry cannot be synced.
+    Raises CannotCreate, and StorageFailed if an entry cannot be synced.
     """
     if os.path.isdir(path):
         return False
@@ -119,9 +119,9 @@ def make_directory(path: str) -> bool:
 
 
 def create(path: str, data: Iterable[bytes]) -> int:
-    """Make the new private file `path` with `data`, synced, its directory too; the number of bytes written.
+    """Make the new private file `path` with `data`, and sync it and its directory; returns the number of bytes written.
 
-    All or nothing: where it cannot be made whole it is removed again. Raises CannotCreate if it cannot be made (the
+    If it cannot be made whole, it is removed again. Raises CannotCreate if it cannot be made (the
     name is taken, no permission), StorageFailed if it cannot be filled; failures of `data` pass through.
     """
     size = 0
@@ -151,7 +151,7 @@ def create(path: str, data: Iterable[bytes]) -> int:
 def replace(path: str, data: Iterable[bytes]) -> int:
     """Give `path` the content `data` in one rename, so that a crash leaves the old file or the new one, whole.
 
-    The number of bytes written. Raises as `create` does.
+    Returns the number of bytes written. Raises as `create` does.
     """
     directory = os.path.dirname(path)
     temporary = os.path.join(directory, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
@@ -170,7 +170,7 @@ def replace(path: str, data: Iterable[bytes]) -> int:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`. Raises OSError; a write of no byte is a full disk."""
+    """Write all of `data`. Raises OSError; a write of no bytes means a full disk."""
     view = memoryview(data)
     while view:
         written = os.write(fd, view)

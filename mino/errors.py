@@ -1,12 +1,12 @@
 """The kinds of failure that Mino foresees, each with its exit status (mino(1), EXIT STATUS).
 
 A message is lower case, quotes its subject and has no full stop; a hint is the exact next command.
-Only `mino.__main__` turns a failure into an exit status, so that a number means the same in every command.
+Only `mino.__main__` and `mino.cli` make an exit status of a failure, so that it means the same in every command.
 """
 
 
 class MinoError(Exception):
-    """A foreseen failure: one sentence, and where there is one, the next command to run."""
+    """A foreseen failure: one sentence, and the next command to run, if there is one."""
 
     status: int
 
@@ -23,7 +23,7 @@ class UsageMistake(MinoError):
 
 
 class AnswerIncomplete(MinoError):
-    """The service cut the answer short (token limit, content filter); what came was shown."""
+    """The service cut the answer short (token limit, content filter); the part that arrived was shown."""
 
     status = 3
 
@@ -53,7 +53,7 @@ class CannotCreate(MinoError):
 
 
 class StorageFailed(MinoError):
-    """Reading, writing or syncing failed, or a file is a link or was replaced; nothing goes on after it."""
+    """Reading, writing or syncing failed, or a file is a link or was replaced; nothing continues after it."""
 
     status = 74
 
@@ -77,13 +77,13 @@ class Misconfigured(MinoError):
 
 
 class ReaderGone(Exception):
-    """The reader of stdout closed it (`mino ask … | head -1`); ends in death by SIGPIPE, not in a message."""
+    """The reader of stdout closed it (`mino ask … | head -1`); the process dies by SIGPIPE, without a message."""
 
 
 class Interrupted(BaseException):
     """SIGINT, SIGTERM or SIGHUP arrived; the turn is cancelled and the process dies by that signal.
 
-    Derived from BaseException, like KeyboardInterrupt, so that no `except Exception` of a library swallows it.
+    It derives from BaseException, like KeyboardInterrupt, so that no `except Exception` of a library swallows it.
     """
 
     def __init__(self, signum: int) -> None:

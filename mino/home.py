@@ -15,7 +15,7 @@ SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
 
 class Home(NamedTuple):
-    """Where everything of a user's Mino lies; `is_default` where it is `~/.mino`, which Mino may narrow."""
+    """The directory of all of a user's Mino; `is_default` if it is `~/.mino`, whose mode Mino may narrow."""
 
     path: str
     is_default: bool
@@ -46,7 +46,7 @@ class Home(NamedTuple):
 
 
 def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
-    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured where there is none, UsageMistake."""
+    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured if there is none, UsageMistake."""
     if option == "":  # `--home "$UNSET"` must not write into another home than the one that was meant
         raise UsageMistake("bad value '' for --home: expected a directory")
     named = option or environ.get("MINO_HOME")
@@ -58,7 +58,7 @@ def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
 
 
 def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | None:
-    """The home for a question without history, which only takes settings from it; None where it cannot be read."""
+    """The home for a question without history, which only takes settings from it; None if it cannot be read."""
     try:
         home = find_home(option, environ)
     except Misconfigured:
@@ -86,7 +86,7 @@ def is_session(home: Home, path: str) -> bool:
 def find_session(home: Home) -> str | None:
     """The path of the one session file, or None before the first.
 
-    Raises InvalidData where there is more than one: which of them goes on is not for a program to guess.
+    Raises InvalidData if there is more than one: a program must not guess which of them to continue.
     """
     try:
         names = sorted(name for name in os.listdir(home.sessions) if SESSION_NAME.fullmatch(name))
@@ -103,9 +103,9 @@ def find_session(home: Home) -> str | None:
 
 
 def make_home(home: Home) -> list[str]:
-    """Make the home directory if it is missing; what was narrowed or should be, as sentences.
+    """Make the home directory if it is missing; returns sentences on what was narrowed or should be.
 
-    Another directory than `~/.mino` that was there before is the user's: it is not narrowed. Raises CannotCreate.
+    A directory other than `~/.mino` that existed before is the user's, and is not narrowed. Raises CannotCreate.
     """
     made = disk.make_directory(home.path)
     mode = stat.S_IMODE(os.stat(home.path).st_mode)
@@ -119,7 +119,7 @@ def make_home(home: Home) -> list[str]:
 
 
 def wide(home: Home) -> Iterator[tuple[str, int, int]]:
-    """What in the home others can reach: path, mode, and the mode it should have."""
+    """Each path in the home that others can access, with its mode and the mode that it should have."""
     yield from wide_places(home)
     for directory in (home.sessions, home.saved):
         with suppress(OSError), os.scandir(directory) as entries:
@@ -128,13 +128,13 @@ def wide(home: Home) -> Iterator[tuple[str, int, int]]:
 
 
 def wide_places(home: Home) -> Iterator[tuple[str, int, int]]:
-    """As `wide`, without the files in the folders: there can be thousands."""
+    """As `wide`, without the files in the folders, because there can be thousands."""
     for path, wanted in ((home.sessions, 0o700), (home.saved, 0o700), (home.lock, 0o600), (home.current, 0o600)):
         yield from _wide(path, wanted)
 
 
 def wide_file(path: str) -> Iterator[tuple[str, int, int]]:
-    """As `wide`, of the one file at `path` in a folder of Mino's; nothing where it is none of Mino's."""
+    """As `wide`, for the one file at `path` in a folder of Mino's; nothing if it is not one of Mino's."""
     with suppress(OSError):
         if path.endswith(".jsonl") and stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
             yield from _wide(path, 0o600)
@@ -148,7 +148,7 @@ def _wide(path: str, wanted: int) -> Iterator[tuple[str, int, int]]:
 
 
 def narrow(home: Home) -> list[str]:
-    """Take from others what `wide` names; a sentence for each. A file of another owner stays, and is told."""
+    """Narrow the modes that `wide` gives; returns a sentence for each. Another owner's file is only reported."""
     told = []
     for path, mode, wanted in wide(home):
         try:
@@ -169,7 +169,7 @@ def _narrowed(path: str, mode: int, wanted: int) -> str:
 
 
 def remove_temporaries(home: Home) -> None:
-    """Remove what a killed writer left half made; only under the lock, where no other writer can be using it."""
+    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them."""
     for directory in (home.path, home.sessions, home.saved):
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:

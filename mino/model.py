@@ -15,7 +15,7 @@ from mino.text import shell_word
 
 
 class Model(NamedTuple):
-    """A model by its name, and a client that asks it; `place` says for a person where it runs."""
+    """A model by its name, and a client that asks it; `place` says where it runs, for people to read."""
 
     name: str
     place: str
@@ -40,7 +40,7 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
 
 
 def _client(server: Server, settings: Settings) -> Client:
-    # A further attempt is no news for a log, but a person at a terminal wonders why nothing happens.
+    # A log need not show a further attempt, but a person at a terminal wonders why nothing happens.
     tell_attempt = output.notice if output.is_terminal(output.STDERR) else None
     return Client(server, output.notice, tell_attempt, step=first_step(settings), watch=output.STDOUT)
 
@@ -60,10 +60,10 @@ def name_model(settings: Settings, environ: Mapping[str, str]) -> str:
 
 
 def read_instructions(home: Home | None, settings: Settings) -> str | None:
-    """The instructions for the model, read anew: from the file in the settings, else from SOUL.md; None without text.
+    """The instructions for the model, read anew: from the file in the settings, else from SOUL.md; None if blank.
 
     Raises NotFound if the file in the settings is missing, Misconfigured if a file cannot be read: an answer without
-    the user's instructions is a wrong one.
+    the user's instructions would be wrong.
     """
     if settings.instructions:
         text = _read_text(settings.instructions)

@@ -1,7 +1,7 @@
 """The same work on many items, on all processors, with the outcomes in the order of the items.
 
-Each process takes every n-th item and writes its outcomes into a pipe of its own. What a process does not deliver,
-because it could not be started or was killed, is done here: a lost process costs time and never an outcome, or a hang.
+Each process takes every n-th item and writes its outcomes into a pipe of its own. This process does the work of one
+that could not be started or was killed: a lost process costs time, but no outcome, and does not cause a hang.
 """
 
 import os
@@ -23,9 +23,9 @@ def count_processors() -> int:
 
 
 def map_in_order(work: Callable[[Item], Outcome], items: Sequence[Item]) -> Generator[Outcome]:
-    """The outcome of `work` for each of `items`; it must be picklable. What `work` raises passes through.
+    """The outcome of `work` for each of `items`; it must be picklable. Exceptions of `work` pass through.
 
-    Forks, so there must be no other thread.
+    It forks, so there must be no other thread.
     """
     count = min(count_processors(), len(items))
     started: list[tuple[int, BinaryIO]] = []

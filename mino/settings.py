@@ -1,6 +1,6 @@
-"""Where a setting comes from: flag > environment > config.toml > default; and where the key comes from (section 9).
+"""The sources of the settings: flag > environment > config.toml > default; and of the key (mino(1), CONFIGURATION).
 
-A value is refused where it was given: a flag by a usage mistake, everything else as a bad configuration, by name.
+A bad value is reported with its source: a flag as a usage mistake, everything else as a bad configuration.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ KEY_COMMAND_SECONDS = 30
 
 
 class _Refused(Exception):
-    """A value of a setting that cannot be: what was expected instead."""
+    """A bad value of a setting; the message says what was expected instead."""
 
 
 def _text(value: object) -> str:
@@ -99,7 +99,7 @@ def _command(value: object) -> str | list[str]:
 
 
 class Option(NamedTuple):
-    """One setting: how its value is read, and the variable that stands for it besides its own `MINO_` one."""
+    """One setting: the function that reads its value, and a variable that sets it besides its own `MINO_` one."""
 
     read: Callable[[object], Any]
     other_variable: str = ""
@@ -109,7 +109,7 @@ class Option(NamedTuple):
         return tuple(filter(None, ("MINO_" + name.upper().replace("-", "_"), self.other_variable)))
 
 
-# With a flag, a variable and a name in config.toml.
+# These have a flag, a variable and a name in config.toml.
 OPTIONS: dict[str, Option] = {
     "model": Option(_text, "OPENAI_MODEL"),
     "base-url": Option(_text, "OPENAI_BASE_URL"),
@@ -120,7 +120,7 @@ OPTIONS: dict[str, Option] = {
     "timeout": Option(_idle_seconds),
     "retries": Option(_count),
 }
-# In config.toml alone.
+# These are in config.toml alone.
 FILE_ONLY: dict[str, Option] = {
     "replay": Option(_replay),
     "warn_turns": Option(_count),
@@ -145,7 +145,7 @@ class Settings(NamedTuple):
 
 
 def settle(flags: Mapping[str, object], environ: Mapping[str, str], home: Home | None) -> Settings:
-    """The settings of one call; a flag that is None was not given, an empty variable is an unset one.
+    """The settings of one call; a flag that is None was not given, and an empty variable counts as unset.
 
     Raises UsageMistake for a bad flag, Misconfigured for a bad variable or a bad config.toml.
     """
@@ -173,7 +173,7 @@ def _read(option: Option, value: object, where: str, mistake: type[MinoError] = 
 
 
 def _quote(value: object) -> str:
-    """` 'VALUE'`, or nothing where a URL may hold a password, or where Python cannot write a number of many digits."""
+    """` 'VALUE'`, or nothing if a URL may hold a password, or if Python cannot write a number of so many digits."""
     with suppress(ValueError):
         text = str(value)
         if "@" not in text:
@@ -182,10 +182,10 @@ def _quote(value: object) -> str:
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The settings in `path` by their names, with `_` for `-`; none where there is no file.
+    """The settings in `path` by their names, with `_` for `-`; none if there is no file.
 
-    Raises Misconfigured where it cannot be read, is no TOML, or holds a name that Mino does not know: a misspelt
-    setting would otherwise be silently without effect.
+    Raises Misconfigured if it cannot be read, is not TOML, or has a name that Mino does not know: a misspelt setting
+    would otherwise be ignored silently.
     """
     try:
         with open(path, "rb") as file:
@@ -210,9 +210,9 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def find_key(settings: Settings, environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """The key and where it comes from: OPENAI_API_KEY, or the command in config.toml; no key is (None, that variable).
+    """The key and its source: OPENAI_API_KEY, or the command in config.toml; (None, OPENAI_API_KEY) without a key.
 
-    Raises Misconfigured where the command fails, or where OpenAI's own server would be asked without a key.
+    Raises Misconfigured if the command fails, or if OpenAI's own server would be asked without a key.
     """
     key = environ.get(KEY_VARIABLE, "").strip()
     if key:

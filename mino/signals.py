@@ -1,8 +1,8 @@
 """SIGINT, SIGTERM and SIGHUP: they interrupt the wire, and wait while the turn is being saved (mino(1), SIGNALS).
 
-Within `deferred` a signal becomes `Interrupted`, raised in the main thread, once; after it the process is on its way
-out and further signals wait for the end. Elsewhere a signal ends the process at once: nothing is unfinished there, and
-an exception at any point would hit libraries too, some of which do not survive it while they are imported.
+Within `deferred` a signal becomes `Interrupted`, raised in the main thread, once; the process is then ending, and
+further signals wait until it ends. Elsewhere a signal ends the process at once: nothing is unfinished there, and an
+exception at any point would hit libraries too, some of which do not survive it while they are imported.
 A signal that was ignored when the process started (`nohup`, a background job) stays so.
 """
 
@@ -42,7 +42,7 @@ def uninstall() -> None:
 def _arrive(signum: int, frame: FrameType | None) -> None:
     global _pending, _raised
     _pending = _pending or signum
-    # Once only: a second Ctrl+C must not interrupt the saving of the cancelled turn.
+    # It is raised only once: a second Ctrl+C must not interrupt the saving of the cancelled turn.
     if not _deferring and not _raised:
         _raised = True
         raise Interrupted(signum)
@@ -52,9 +52,9 @@ def _arrive(signum: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def deferred(wake: Callable[[], None] | None = None) -> Iterator[None]:
-    """Signals wait until this block ends; the first that came then raises Interrupted, unless the block failed.
+    """Signals wait until this block ends; the first one then raises Interrupted, unless the block failed.
 
-    `wake` is called when one comes, for an event loop, which swallows what a handler raises.
+    `wake` is called when one comes; an event loop needs it, because it swallows the exceptions of a handler.
     """
     global _deferring, _wake
     handlers = install()
@@ -71,7 +71,7 @@ def deferred(wake: Callable[[], None] | None = None) -> Iterator[None]:
 
 @contextmanager
 def immediate() -> Iterator[None]:
-    """Within `deferred`: in this block a signal interrupts at once, also one that came before."""
+    """Within `deferred`, a signal interrupts this block at once, even one that came before it."""
     global _deferring
     _deferring = False
     try:

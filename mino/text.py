@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 Tell = Callable[[str], None]
-"""Takes one sentence for the person who runs the command; what it does with it is not the caller's business."""
+"""Takes one sentence for the person who runs the command; the caller does not know how it is shown."""
 
 # C0 without tab and newline, DEL, C1, and the bidirectional controls (Unicode TR 36: they reorder what a person reads).
 _CONTROLS = [
@@ -17,10 +17,10 @@ _CONTROLS = [
     *range(0x202A, 0x202F),
     *range(0x2066, 0x206A),
 ]
-# From 0x80 on `\u`: within `$'...'` a shell makes a character of it, and of `\x9b` a byte that is no character.
+# From 0x80 on it is `\u`: within `$'...'` a shell turns that into the character, but `\x9b` into an invalid byte.
 _VISIBLE = {code: f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" for code in _CONTROLS}
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS}  # JSON's own form (RFC 8259 section 7)
-# A file name may hold a newline, and every line on stderr has its prefix; and bytes that are not UTF-8 (PEP 383).
+# Every line on stderr has a prefix, but a file name may hold a newline, and bytes that are not UTF-8 (PEP 383).
 _MESSAGE = {**_VISIBLE, 0x0A: "\\x0a", **{0xDC00 + byte: f"\\x{byte:02x}" for byte in range(0x80, 0x100)}}
 
 
@@ -80,9 +80,9 @@ def rfc3339(time: "datetime | None") -> str | None:
 
 
 def whole_characters(text: str) -> str:
-    """`text` with surrogate halves joined, and U+FFFD for a half that has no other one.
+    """`text` with surrogate halves joined, and U+FFFD for an unpaired half.
 
-    A model can send `"\\ud83d"`; UTF-8 has no form for it (RFC 3629 section 3), and a record must be UTF-8.
+    A model can send `"\\ud83d"`; UTF-8 cannot encode it (RFC 3629 section 3), and a record must be UTF-8.
     """
     try:
         text.encode()

@@ -1,6 +1,6 @@
 """One turn, from the question to the saved end: disk and wire meet here, and nowhere else (mino-record(5), GUARANTEES).
 
-The question is on disk before the first byte of the request; the answer counts only when it is on disk. Signals
+The question is on disk before the first byte of the request is sent; the answer counts only when it is on disk. Signals
 wait while something is saved, and interrupt at once while the wire is read.
 """
 
@@ -17,7 +17,7 @@ from mino.sessions.conversation import Conversation
 from mino.terminal import output
 
 FormatWhole = Callable[[str | None, Answer], str]
-"""The turn's id (None: it is not saved) and the whole answer → what is shown of it."""
+"""The turn's id (None: it is not saved) and the whole answer → the text to show."""
 
 
 def run(
@@ -27,12 +27,12 @@ def run(
     stream: output.AnswerStream,
     format_whole: FormatWhole | None = None,
 ) -> None:
-    """Ask `request`, show the answer on `stream`, and save what becomes of it in `conversation` (None: nowhere).
+    """Ask `request`, show the answer on `stream`, and save the outcome in `conversation` (None: nowhere).
 
-    The text is shown as it arrives, or with `format_whole` that of the whole answer at its end. Raises the failure of
-    the wire when the turn's end is saved; Interrupted and ReaderGone when it is saved as cancelled; AnswerIncomplete
-    when the service cut the answer short: what came was shown, and its turn has failed; StorageFailed, which outranks
-    them all, when something could not be saved, or stdout could not be written though the turn is saved.
+    The text is shown as it arrives, or with `format_whole` its text of the whole answer at the end. Raises the failure
+    of the wire once the turn's end is saved; Interrupted and ReaderGone once it is saved as cancelled; AnswerIncomplete
+    if the service cut the answer short: the part that arrived was shown, and the turn has failed; StorageFailed, which
+    outranks them all, if something could not be saved, or if stdout could not be written although the turn is saved.
     """
     turn_id = new_id()
     try:
@@ -90,7 +90,7 @@ def _end(
 
 
 def _save(conversation: Conversation, known: str, *records: Record, hint: str = "mino history verify") -> None:
-    """Append `records`; `known` says for a failure what is known of the turn then."""
+    """Append `records`; if that fails, `known` says what is known of the turn."""
     try:
         conversation.append(*records)
     except StorageFailed as failure:
@@ -98,7 +98,7 @@ def _save(conversation: Conversation, known: str, *records: Record, hint: str = 
 
 
 def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
-    """Say that the context is large, from `limit` turns on (0: never), and the way out; nothing is ever cut."""
+    """Report a context of `limit` turns or more (0: never) as large, and the way out; nothing is ever cut."""
     turns = len(conversation.context)
     if limit and turns >= limit:
         output.notice(f"the context is large: {turns} turns are sent with every question")

@@ -13,12 +13,12 @@ _LONGEST = 3600.0  # poll takes milliseconds in a C int
 
 
 class Watch:
-    """Watches stdout's descriptor while something else is waited for; files and None are not watched."""
+    """Watches stdout's descriptor while Mino waits for something else; it does not watch files and None."""
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd if fd is not None and _has_reader(fd) else None
-        # macOS reports nothing unless something is asked for. Of a terminal or a socket it would then report input,
-        # again and again; a pipe that is written has none.
+        # macOS reports nothing unless an event is asked for. For a terminal or a socket it would then report input,
+        # again and again; the write end of a pipe has none.
         self._asked = select.POLLHUP if self._fd is not None and stat.S_ISFIFO(os.fstat(self._fd).st_mode) else 0
 
     def sleep(self, seconds: float) -> None:
@@ -28,7 +28,7 @@ class Watch:
             self.wait(left)
 
     def wait(self, seconds: float, bell: int | None = None) -> bool:
-        """Wait until the descriptor `bell` can be read, or about `seconds`; whether it can. Raises ReaderGone."""
+        """Wait until the descriptor `bell` is readable or about `seconds`; returns whether it is. Raises ReaderGone."""
         poll = select.poll()
         if bell is not None:
             poll.register(bell, select.POLLIN)

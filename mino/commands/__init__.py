@@ -1,1 +1,1 @@
-"""One plain function a command; the words of the command line come from `mino.cli`."""
+"""One plain function for each command; `mino.cli` reads the command line."""

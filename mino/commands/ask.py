@@ -28,7 +28,7 @@ def ask(
 ) -> None:
     """Ask the question in `words` and show the answer; without `history` neither read nor write any.
 
-    Raises a MinoError with the exit status of whatever went wrong (mino(1), EXIT STATUS).
+    Raises a MinoError with the exit status of the failure (mino(1), EXIT STATUS).
     """
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
@@ -46,7 +46,7 @@ def ask(
 def dry_run(
     home: Home | None, settings: Settings, words: Sequence[str], environ: Mapping[str, str], *, history: bool
 ) -> None:
-    """Print the request body that `ask` would send; sends nothing, writes nothing, needs no key."""
+    """Print the request body that `ask` would send; it sends nothing, writes nothing, and needs no key."""
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
     context: Sequence[ContextTurn] = []
@@ -61,7 +61,7 @@ def dry_run(
 
 
 def format_answer(turn_id: str | None, answer: Answer) -> str:
-    """`answer` as one line of JSON; `turn_id` is None if it is not saved."""
+    """`answer` as one line of JSON; `turn_id` is None if the turn is not saved."""
     return output.format_json(answer_json(turn_id, answer))
 
 

@@ -25,7 +25,7 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
     """Talk until the input ends or says `/exit`. A question that fails is reported, and the next may be asked.
 
     Raises Interrupted for Ctrl+C, while an answer arrives and at the prompt; StorageFailed if something cannot be
-    saved, or stdout not be written; and whatever keeps the conversation from being opened.
+    saved, or stdout cannot be written; and the failure if the conversation cannot be opened.
     """
     with (
         open_model(settings, environ) as model,
@@ -90,7 +90,7 @@ class Chat(NamedTuple):
                 raise
             except MinoError as failure:
                 output.show_failure(failure)
-            # One that came while a failed turn was saved is still pending.
+            # A signal that came while a failed turn was saved is still pending.
             signals.raise_pending()
             output.show("\n")
 

@@ -18,7 +18,7 @@ Format = Literal["markdown", "text", "messages", "responses"]
 
 
 def export(home: Home, *, form: Format, turn: str | None, last: int | None) -> None:
-    """Print the completed turns of the session, the `last` of them or one `turn`; on stderr how many were left out.
+    """Print the completed turns of the session, the `last` of them or one `turn`; stderr says how many are left out.
 
     Raises InvalidData if the session is damaged, NotFound for a turn that is not there or not completed.
     """

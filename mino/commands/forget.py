@@ -10,7 +10,7 @@ from mino.text import shell_word
 
 
 def forget(home: Home, wait: float, wanted: Sequence[str], *, last: bool, dry_run: bool) -> None:
-    """Remove the turns in `wanted`, or the last one, from every file of the home; print where each was.
+    """Remove the turns in `wanted`, or the last one, from every file of the home, and print where each was.
 
     Raises UsageMistake, as `sessions.forget`, and StorageFailed if a file still holds a turn.
     """

@@ -1,4 +1,4 @@
-"""`mino history recover`: make a recoverable file clean; with `--salvage` save what can be saved of an invalid one."""
+"""`mino history recover`: make a recoverable file clean; with `--salvage` keep every whole turn of an invalid one."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from mino.text import count
 def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> bool:
     """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
 
-    Returns whether there is something to do that a dry run did not do. Raises InvalidData for an invalid file without
+    Returns whether a dry run found something to do. Raises InvalidData for an invalid file without
     `with_salvage`, SessionInUse, StorageFailed and the like; the file is then as it was.
     """
     path = find_session(home) if file is None else file
@@ -31,7 +31,7 @@ def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_sa
         output.notice("there is no conversation yet")
         return False
     with _open(home_of(home, path), wait, path, dry_run) as (journal, report):
-        with signals.deferred():  # or a recovery copy could stay that is not whole
+        with signals.deferred():  # otherwise an unfinished recovery copy could stay
             done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
         if dry_run and not with_salvage:
             refuse_invalid(path, report)
@@ -53,7 +53,7 @@ def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[
         return
     with lock_home(home, wait, output.notice) if home else nullcontext():
         if home and is_session(home, path):
-            find_session(home)  # of more than one conversation none is touched
+            find_session(home)  # it raises if there is more than one: then none is touched
         with disk.opened(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND) as fd:
             yield _load(path, fd)
 

@@ -1,4 +1,4 @@
-"""`mino session new | save | load | open | list | delete | import`, and the sentences that `chat` says too."""
+"""`mino session new | save | load | open | list | delete | import`, and the sentences that `chat` prints too."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ READERS: dict[Kind, Callable[[bytes, str], Imported]] = {
     "messages": messages.read,
 }
 
-NAME_COLUMNS = 40  # the widest name that the titles beside it are lined up for
+NAME_COLUMNS = 40  # the titles are aligned for names up to this width
 
 
 def new(home: Home, wait: float) -> None:
@@ -80,7 +80,7 @@ def delete(home: Home, wait: float, name: str) -> None:
 
 
 def import_(home: Home, wait: float, name: str, file: str, kind: Kind) -> None:
-    """Make the saved session `name` of the messages in `file`; what makes no turn is reported and left out.
+    """Make the saved session `name` from the messages in `file`; those that make no turn are reported and left out.
 
     Raises UsageMistake for a bad name, CannotCreate if it is taken, InvalidData if the file is not of that kind or
     makes no turn at all, and as `disk.opened` and `disk.replace` do. Nothing half-imported stays.
@@ -112,7 +112,7 @@ def format_saved(done: Saved, turns: int) -> Iterator[str]:
 
 
 def format_replaced(done: Replaced) -> Iterator[str]:
-    """What `load`, `open` or `new` did, what it replaced first."""
+    """What `load`, `open` or `new` did, the saved copy first."""
     yield from _format_kept(done.kept)
     if done.action == "loaded":
         yield f"loaded '{done.name}': {count(done.turns, 'turn')}"
@@ -145,7 +145,7 @@ def _tell(sentences: Iterable[str]) -> None:
 
 
 def format_entries(entries: Sequence[Entry]) -> Iterator[str]:
-    """A line an entry: `*` before the live one, time, turns, name (`-` for none), title."""
+    """A line for each entry: `*` before the live one, time, turns, name (`-` for none), title."""
     names = [entry.name or "-" for entry in entries]
     columns = max((width(name) for name in names if width(name) <= NAME_COLUMNS), default=1)
     for entry, name in zip(entries, names, strict=True):

@@ -14,7 +14,7 @@ from mino.text import local_time, rfc3339
 def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the session's turns, the `last` of them or one `turn`; with `context` what the next request starts with.
 
-    Of an invalid file only what stands before the damage is shown; then InvalidData is raised.
+    If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
     """
     reading = read_session(home, last if turn is None else None, completed=context)
     turns = reading.turns if reading else []

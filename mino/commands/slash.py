@@ -1,4 +1,4 @@
-"""The `/` commands of `mino chat`; what they do is in `mino.sessions`, and their sentences are those of `session`."""
+"""The `/` commands of `mino chat`; `mino.sessions` does the work, and their sentences are those of `session`."""
 
 import re
 from collections import deque
@@ -18,7 +18,7 @@ EXIT = "/exit"
 HISTORY_TURNS = 10
 
 Run = Callable[[Home, Conversation, str], Iterable[str]]
-"""Does a command with what stands after its name, and gives the lines to show."""
+"""Does a command with the text after its name, and returns the lines to show."""
 
 
 class Command(NamedTuple):
@@ -30,9 +30,9 @@ class Command(NamedTuple):
 
 
 def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
-    """Do the `/` command in `line`; the lines to show. Raises UsageMistake, NotFound, and what `mino.sessions` raises.
+    """Do the `/` command in `line`; returns the lines to show. Raises UsageMistake, NotFound, and as `mino.sessions`.
 
-    The conversation may be another one afterwards. What has failed has changed nothing.
+    The conversation may be another one afterwards. A command that failed has changed nothing.
     """
     name, _, argument = re.split(r"(\s+|$)", line.strip(), maxsplit=1)
     command = COMMANDS.get(name)
@@ -51,7 +51,7 @@ def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
         raise type(failure)(failure.message, _HINTS.get(failure.hint, failure.hint)) from None
 
 
-_HINTS = {"mino session list": "/sessions", "mino session --help": "/help"}  # a shell's words in those of chat
+_HINTS = {"mino session list": "/sessions", "mino session --help": "/help"}  # a shell's hints in the words of chat
 
 
 def usage(name: str) -> str:
@@ -69,7 +69,7 @@ def complete(home: Home, typed: str) -> tuple[str, list[str]]:
         return argument, []
     try:
         names = saved.names(home.saved)
-    except MinoError:  # Tab is no place for a message
+    except MinoError:  # Tab must not print a message
         names = []
     return argument, [each for each in names if each.startswith(argument)]
 
@@ -89,7 +89,7 @@ def _sessions(home: Home, conversation: Conversation, argument: str) -> Iterable
 def _history(home: Home, conversation: Conversation, count: str) -> Iterable[str]:
     if count and not (count.isascii() and count.isdecimal()):
         raise UsageMistake(f"'{count}' is not a number of turns", usage("/history"))
-    # The slice, for a number of a thousand digits is more than deque takes.
+    # The number is cut, because deque does not take one of a thousand digits.
     turns = deque(Loading(conversation.journal.chunks()), int(count[:9]) if count else HISTORY_TURNS)
     if not turns:
         return ["there are no turns yet"]

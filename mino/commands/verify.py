@@ -1,4 +1,4 @@
-"""`mino history verify`: every finding of the session, or of any files. Never writes."""
+"""`mino history verify`: every finding of the session, or of any files. It never writes."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,19 +14,19 @@ from mino.terminal.progress import Progress
 from mino.terminal.prompt import read_stdin
 from mino.text import count
 
-MANY_FILES = 16  # from here on it pays to start a process for each processor
+MANY_FILES = 16  # from this number on it pays to start a process for each processor
 
 
 def verify(home: Home, files: Sequence[str], *, as_json: bool) -> list[State | MinoError]:
     """Check the session, or `files` (`-`: their names on standard input), and print every finding.
 
-    Returns the state of each file, or the failure that kept it from being read. Writes nothing.
+    Returns the state of each file, or the failure to read it. It writes nothing.
     """
     paths = list(_named(home, files))
     if len(paths) < MANY_FILES:
         outcomes = (_check(home, path, alone=True) for path in paths)
         return [_show(path, outcome, as_json) for path, outcome in zip(paths, outcomes, strict=True)]
-    from mino.parallel import map_in_order  # pickle, which comes with it, is a fortieth of a short check
+    from mino.parallel import map_in_order  # it imports pickle, which takes a fortieth of a short check
 
     progress = Progress(f"checking {len(paths)} files", len(paths))
     states = []
@@ -89,7 +89,7 @@ def _show(path: str, outcome: Report | MinoError, as_json: bool) -> State | Mino
 
 
 def format_report(path: str, report: Report) -> Iterable[str]:
-    """A line a finding, and one that sums up."""
+    """A line for each finding, and one that sums up."""
     for finding in report.findings:
         yield f"{path}:{finding.line}: {finding.code}: {finding.message} (byte {finding.byte})"
     if report.dropped_findings:

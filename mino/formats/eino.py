@@ -1,4 +1,4 @@
-"""The sessions of Eino: JSON Lines, a header `{"type": "session", …}` and then a message a line."""
+"""The sessions of Eino: JSON Lines, a header `{"type": "session", …}`, and then one message on each line."""
 
 import json
 from collections.abc import Iterator

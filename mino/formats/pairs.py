@@ -1,8 +1,8 @@
 """Messages → turns: a question and its answer make one, paired without guessing. No I/O.
 
-What cannot be paired is left out and reported, each with its place: a system or tool message, a question without an
-answer, an answer without a question, a message without text. A message that cannot be read ends the pair it stands in,
-because what it said is not known.
+A message that cannot be paired is left out and reported with its place: a system or tool message, a question without an
+answer, an answer without a question, a message without text. A message that cannot be read ends the pair that it is in,
+because its content is not known.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mino.text import quote, whole_characters
 
-# Roles that say something about a conversation and are neither its questions nor its answers.
+# Messages of these roles are neither questions nor answers.
 _ASIDES = ("system", "developer", "tool", "function")
 
 
@@ -24,7 +24,7 @@ class Imported:
 
 
 class Message(NamedTuple):
-    """What stands at `place`: a JSON value, or `flaw`, why it cannot be read."""
+    """The message at `place`: a JSON value, or in `flaw` the reason why it cannot be read."""
 
     place: str
     value: Any = None
@@ -40,7 +40,7 @@ def number(history: Iterable[Any]) -> Iterator[Message]:
 def pair(messages: Iterable[Message]) -> Imported:
     """The turns of `messages`, and what is left out."""
     imported = Imported()
-    # The question that waits for its answer, and where it stands.
+    # The question that waits for its answer, and its place.
     question, asked_at = "", ""
 
     def leave_out(place: str, why: str) -> None:

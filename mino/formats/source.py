@@ -1,4 +1,4 @@
-"""The text of a file of another program: UTF-8, lines and JSON, with the place of what is wrong. No I/O."""
+"""The text of a file of another program: UTF-8, lines and JSON, with the place of an error. No I/O."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from mino.text import shell_word
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of `file` with the content `data`. Raises InvalidData where it is not UTF-8, naming line and byte."""
+    """The text of `file` with the content `data`. Raises InvalidData, naming line and byte, if it is not UTF-8."""
     try:
         return data.decode().removeprefix("\ufeff")  # Windows programs write a byte order mark
     except UnicodeDecodeError as error:

@@ -1,1 +1,1 @@
-"""Disk: the session file, its strict loader, its lock, and its recovery. Knows no network and no terminal."""
+"""Disk: the session file, its strict loader, its lock, and its recovery. It knows no network and no terminal."""

@@ -1,9 +1,9 @@
 """The open session file: append, cut, replace.
 
-What `Journal.append` guarantees when it returns: the records are in the file in one piece, and the file was synced
-after them. When it raises, it is not known which of their bytes are on disk; nothing is retried or rolled back, because
-a failed fsync may have dropped the very pages that a second one would then report as clean (Linux marks them so).
-The next start reads the file and decides. No file system lets Mino guarantee more than that a sync did not fail.
+When `Journal.append` returns, the records are in the file in one piece, and the file was synced after them.
+When it raises, it is not known which of their bytes are on disk; nothing is retried or rolled back, because a failed
+fsync may have dropped the pages, and a second one would then report success (Linux marks the pages clean).
+The next start reads the file and decides. On any file system, Mino can guarantee only that a sync did not fail.
 """
 
 import errno
@@ -16,7 +16,7 @@ from mino.journal.record import Record, encode
 
 
 class Journal:
-    """A session file opened for appending; its lock is held by the caller.
+    """A session file opened for appending; the caller holds its lock.
 
     `size` is the file's length as this process left it, `seq` the next record's number.
     """
@@ -70,7 +70,7 @@ class Journal:
         return disk.chunks(self._fd, self.path)
 
     def _check(self) -> None:
-        """A lock that the file system ignores, or a hand that deletes the file, must not make Mino write elsewhere."""
+        """A lock that the file system ignores, or a user who deletes the file, must not make Mino write elsewhere."""
         try:
             there, here = os.stat(self.path, follow_symlinks=False), os.fstat(self._fd)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What `history verify` can report, and the state of a file that follows from it (mino-record(5), STATES, FINDINGS)."""
+"""The findings of `history verify`, and the state of a file that results (mino-record(5), STATES, FINDINGS)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ INVALID = (
 NOTICES = ("wide-permissions",)
 CODES = (*RECOVERABLE, *INVALID, *NOTICES)
 
-# A file of a hundred million blank lines has as many findings; more than this many are counted and not kept.
+# A file of a hundred million blank lines has as many findings; those beyond this number are counted and not kept.
 KEPT_FINDINGS = 10_000
 
 
@@ -32,7 +32,7 @@ class BadLine(Exception):
 
 
 class Finding(NamedTuple):
-    """One finding: where `line` counts from 1 (0: the file as a whole) and `byte` is its line's first byte, from 0."""
+    """One finding: `line` counts from 1 (0: the file as a whole), `byte` is the offset of its first byte, from 0."""
 
     code: str
     line: int
@@ -42,9 +42,9 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What a reading of one file found.
+    """The result of reading one file.
 
-    `end` is the byte after the last complete record: where a torn tail is cut. `open_turn` is the id of a last turn
+    `end` is the byte after the last complete record, where a torn tail is cut. `open_turn` is the id of a last turn
     without an end.
     """
 
@@ -66,7 +66,7 @@ class Report:
             self.dropped_findings += 1
 
     def tolerate_writer(self) -> None:
-        """Take an unfinished last line or last turn as in progress: another process is writing it at this moment."""
+        """Treat an unfinished last line or last turn as in progress, because another process is writing it now."""
         self.in_use = True
         self.findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
 
@@ -87,7 +87,7 @@ class Report:
 
 
 def refuse_invalid(path: str, report: Report) -> None:
-    """Raise InvalidData where `report` says that the file at `path` is invalid: where, what, and what to do."""
+    """Raise InvalidData if `report` says that the file at `path` is invalid, with the place, the finding and a hint."""
     if report.state == "invalid":
         finding = report.worst
         raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))

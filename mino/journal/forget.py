@@ -1,7 +1,7 @@
 """Removing turns from a file for good (mino-history(1), `forget`); the one operation that keeps no copy.
 
-In a file that is whole this takes a turn's records out. In a damaged one a turn's text may stand in lines that can no
-longer be read, so there it takes every line from the turn's first record to the next readable record of another turn.
+In an undamaged file it removes a turn's records. In a damaged one parts of a turn may be in lines that can no longer be
+read, so it removes every line from the turn's first record up to the next readable record of another turn.
 """
 
 import os
@@ -31,10 +31,10 @@ class Removal:
 
 
 def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
-    """Remove the turns from the file at `path`, in one rename; where they stood. With `dry_run` only find them.
+    """Remove the turns from the file at `path`, in one rename, or with `dry_run` find them; returns where they are.
 
-    A file without damage in front of its end is numbered anew, as in a salvage; of another one the lines that stay are
-    kept byte for byte. Raises as `open_regular` and `replace` do; then the file is as it was.
+    A file without damage before its end is renumbered, as in a salvage; in any other file the lines that remain are
+    kept byte for byte. Raises as `disk.open_regular` and `disk.replace` do; the file is then as it was.
     """
     with disk.opened(path) as fd:
         removals = list(find(disk.chunks(fd, path), turn_ids))
@@ -47,15 +47,15 @@ def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
 
 
 def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
-    """Where the turns stand in a file, each from its first record to the last line that may be its own."""
+    """Where the turns are in a file, each from its first record to the last line that may belong to it."""
     named_in = naming(turn_ids)
     removal: Removal | None = None
-    # The first of the unreadable lines before this one: where a turn comes without its question, that is among them.
+    # The first of the unreadable lines before this one; if a turn has no question, the question is among them.
     loose = 0
     for number, line, record in scan.number(chunks):
         owner = _owner(line, record)
         if owner is None:
-            owner = named_in(line)  # a broken line that names a turn is of that turn
+            owner = named_in(line)  # a broken line that names a turn belongs to it
             if owner is None and removal is None:
                 loose = loose or number
                 continue
@@ -74,7 +74,7 @@ def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
 
 
 def naming(turn_ids: Set[str]) -> Callable[[bytes], str | None]:
-    """A function that gives one of the turns that bytes name, or None; as fast for ten thousand ids as for one."""
+    """A function that finds one of the turns in bytes, or None; it is as fast for ten thousand ids as for one."""
     usual = {turn_id.encode(): turn_id for turn_id in turn_ids if _ID.fullmatch(turn_id.encode())}
     odd = {turn_id.encode(): turn_id for turn_id in turn_ids if turn_id.encode() not in usual}
 
@@ -110,7 +110,7 @@ def ids_in(chunks: Iterable[bytes]) -> set[str]:
 
 
 def _owner(line: bytes, record: Record | BadLine) -> str | None:
-    """The turn of a line; None where it cannot be read. What a newer Mino wrote is readable enough to be spared."""
+    """The turn of a line; None if it cannot be read. A record of a newer Mino is readable enough to be spared."""
     if not isinstance(record, BadLine):
         return record["turn_id"]
     try:

@@ -1,6 +1,6 @@
-"""Ids of turns and sessions: new ones, the time in them, and those that a file has had.
+"""Ids of turns and sessions: new ones, the time in them, and those that a file already has.
 
-A new id is a UUID of version 7 (RFC 9562), so it carries the time at which it was made (mino-record(5), Ids).
+A new id is a UUID of version 7 (RFC 9562), so it contains the time when it was made (mino-record(5), Ids).
 """
 
 import os
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 _FIRST_TIME = datetime(2020, 1, 1, tzinfo=UTC)
 _LAST_TIME = datetime(2200, 1, 1, tzinfo=UTC)
-_RECENT = 16_384  # ids; blocks of them, for one growing array would be moved, and be in memory twice
+_RECENT = 16_384  # ids in a block; one growing array would be moved, and be in memory twice
 
 
 def new_id() -> str:
@@ -22,7 +22,7 @@ def new_id() -> str:
 
 
 def id_time(identifier: str) -> datetime | None:
-    """When `identifier` was made, to the millisecond; None if it is no plausible UUID of version 7."""
+    """When `identifier` was made, to the millisecond; None if it is not a plausible UUID of version 7."""
     if identifier[12] != "7" or identifier[16] not in "89ab":
         return None
     seconds = int(identifier[:12], 16) / 1000
@@ -32,16 +32,16 @@ def id_time(identifier: str) -> datetime | None:
 
 
 class SeenIds:
-    """Which ids came before. Mino's own ids rise with time, and then 16 bytes an id and one comparison are enough."""
+    """The ids that came before. Mino's own ids rise with time, so 16 bytes and one comparison are enough for each."""
 
     def __init__(self) -> None:
         self._highest = ""
         self._recent: list[bytes] = []
         self._blocks: list[bytes] = []  # the ids before them, joined
-        self._all: set[bytes] | None = None  # only once an id came that did not rise: by hand, or a clock set back
+        self._all: set[bytes] | None = None  # set once an id does not rise: it was edited, or a clock was set back
 
     def add(self, turn_id: str) -> bool:
-        """Add `turn_id`, 32 hex digits; whether it is new."""
+        """Add `turn_id`, 32 hex digits; returns whether it is new."""
         identifier = bytes.fromhex(turn_id)
         if self._all is None:
             if turn_id > self._highest:

@@ -14,10 +14,10 @@ from mino.text import count
 
 
 class Loading:
-    """One reading of a session file, as an iterable of its turns; `report` is whole when the iteration has ended.
+    """One reading of a session file, as an iterable of its turns; `report` is complete when the iteration has ended.
 
     A turn comes when it ends; a last turn without an end comes last, with status `open`. Loading stops at the first
-    finding that makes the file invalid; with `all_findings` it goes on to the end (mino-record(5), FINDINGS).
+    finding that makes the file invalid; with `all_findings` it continues to the end (mino-record(5), FINDINGS).
     """
 
     def __init__(self, chunks: Iterable[bytes], *, all_findings: bool = False) -> None:
@@ -26,7 +26,7 @@ class Loading:
         self._all = all_findings
         self._order = Order(go_on=all_findings)
         self._line = 0
-        # The last line so far, if it is not JSON: only when no line follows is it a tail.
+        # The last line so far, if it is not JSON: it is a tail only if no line follows.
         self._doubtful: Finding | None = None
         self._over = False  # the file is invalid, and nobody asked for the rest
 
@@ -58,7 +58,7 @@ class Loading:
 
     def _take(self, lines: list[bytes]) -> Iterator[Turn]:
         report, order = self.report, self._order
-        # Local, for this loop runs once for every record of a long history; written back when it ends.
+        # These are local, because the loop runs once for every record of a long history; its end writes them back.
         number, end, bad = self._line, report.bytes, 0
         for line, record in zip(lines, scan.read(lines), strict=True):
             if self._doubtful:
@@ -92,7 +92,7 @@ class Loading:
             self._find(finding)
 
     def _settle_doubt(self) -> None:
-        """Another line follows, so what is not JSON is no tail; it may have been any record."""
+        """Another line follows, so the line that is not JSON is not a tail; it may have been any record."""
         if self._doubtful:
             self._order.skip_line()
             self._find(self._doubtful)

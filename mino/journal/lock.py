@@ -1,7 +1,7 @@
 """`sessions.lock`: one writer, or any number of readers (mino(1), LOCKING).
 
-flock belongs to the open file, so the kernel frees it when the process is gone, however it went; a leftover file is
-never an error. The holder's pid and command stand in it for the loser to read; they decide nothing.
+A flock belongs to the open file, so the kernel releases it when the process ends, however it ends; a leftover file is
+never an error. The file contains the holder's pid and command, which another process reports; they decide nothing.
 """
 
 import errno
@@ -16,7 +16,7 @@ from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
 from mino.text import shell_word
 
 _POLL = 0.02  # seconds between two tries; a turn takes far longer, and flock has no time-out of its own
-_READERS_WAIT = 2.0  # seconds a writer waits where only readers are in the way (mino(1), LOCKING)
+_READERS_WAIT = 2.0  # seconds a writer waits if only readers are in the way (mino(1), LOCKING)
 _HOLDER_BYTES = 300
 
 
@@ -27,14 +27,14 @@ class Lock:
         self._fd = fd
 
     def close(self) -> None:
-        """Let go. The file stays: deleting it would let two processes lock two files of the same name."""
+        """Release the lock. The file stays: deleting it would let two processes lock two files of the same name."""
         os.close(self._fd)
 
 
 def lock_shared(path: str) -> Lock | None:
-    """A reader's lock on `path`; None while a writer holds it, and where there is nothing to lock.
+    """A reader's lock on `path`, or a dummy if there is nothing to lock; None while a writer holds the lock.
 
-    Never waits, never creates: readers work in a read-only home. Raises StorageFailed if `path` is a link.
+    It never waits and never creates: readers work in a read-only home. Raises StorageFailed if `path` is a link.
     """
     try:
         fd = _open(path, os.O_RDONLY)
@@ -45,17 +45,17 @@ def lock_shared(path: str) -> Lock | None:
     try:
         if _try(fd, fcntl.LOCK_SH, path):
             return Lock(fd)
-    except StorageFailed:  # a file system without locks keeps nobody from reading
+    except StorageFailed:  # a file system without locks must not prevent reading
         return Lock(fd)
     os.close(fd)
     return None
 
 
 def lock_exclusive(path: str, patience: float) -> Lock:
-    """The writer's lock on `path`, made if needed; waits `patience` seconds for another writer.
+    """The writer's lock on `path`, which is made if needed; waits `patience` seconds for another writer.
 
-    Raises SessionInUse when another process still holds it, and StorageFailed, CannotCreate or AccessRefused where
-    there can be no lock.
+    Raises SessionInUse if another process still holds it, and StorageFailed, CannotCreate or AccessRefused if there
+    can be no lock.
     """
     start = time.monotonic()
     while True:
@@ -69,7 +69,7 @@ def lock_exclusive(path: str, patience: float) -> Lock:
         if _try(fd, fcntl.LOCK_EX, path):
             if _names(path, fd):
                 if os.fstat(fd).st_mode & 0o600 != 0o600:
-                    with suppress(OSError):  # another owner's file, that this process could open nevertheless
+                    with suppress(OSError):  # another user owns the file, which this process could still open
                         os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
                 _sign(fd)
                 return Lock(fd)
@@ -119,7 +119,7 @@ def _names(path: str, fd: int) -> bool:
 
 
 def _sign(fd: int) -> None:
-    """Write who holds the lock. A full disk must not stop a lock that is already held."""
+    """Write who holds the lock. A full disk must not undo a lock that is already held."""
     command = " ".join(["mino", *sys.argv[1:2]])
     with suppress(OSError):
         os.ftruncate(fd, 0)

@@ -1,4 +1,4 @@
-"""Records → turns: order, turn ids and seq, and how checking goes on after a bad line (mino-record(5))."""
+"""Records → turns: order, turn ids and seq, and how checking continues after a bad line (mino-record(5), FINDINGS)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +13,7 @@ TurnStatus = Literal["completed", "failed", "cancelled", "interrupted", "open"]
 
 @dataclass(slots=True)
 class Turn:
-    """One question and what became of it; `lines` are its first and last line in the file, `byte` the first's place."""
+    """One question and its outcome; `first_line` and `last_line` count from 1, `byte` is the offset of the first."""
 
     number: int
     turn_id: str
@@ -27,11 +27,11 @@ class Turn:
 
 
 class Order:
-    """The rules that hold between records, fed one record at a time.
+    """The rules between records, which it takes one at a time.
 
-    `flaw` is what was wrong with the last record, or None; whoever reads it sets it back. With `go_on`, checking goes
-    on after a flaw so that one damage makes one finding: see `_several` and `certain`. Without it a flawed record
-    changes nothing.
+    `flaw` is the fault of the last record, or None; the caller that reads it resets it. With `go_on`, checking
+    continues after a flaw so that one fault makes one finding: see `_several` and `certain`. Without it a flawed
+    record does not change `turn`.
     """
 
     def __init__(self, *, go_on: bool) -> None:
@@ -39,11 +39,11 @@ class Order:
         self.turn: Turn | None = None
         self.flaw: BadLine | None = None
         self.turns = 0
-        # The seq that must come next; None after a bad line, which may have taken one or none: then one of several.
+        # The seq that must come next; None after a bad line, which may have taken one or none: see `_several`.
         self._next: int | None = 1
         self._several: tuple[range, ...] = ()
-        # False after an unreadable line, and after a record in a wrong place: what it was is not known, so nothing is
-        # out of order until a turn begins or ends.
+        # False after an unreadable line, and after a record in the wrong place: it is not known what the record was, so
+        # the order is not checked until a turn begins or ends.
         self.certain = True
         self._ids = SeenIds()
 
@@ -56,13 +56,13 @@ class Order:
         return self._several if self._next is None else (range(self._next, self._next + 1),)
 
     def skip_line(self) -> None:
-        """A bad line stands here: it may have been any record, and may have taken a seq."""
+        """Pass over a bad line, which may have been any record, and may have taken a seq."""
         self._several = tuple(range(seqs.start, seqs.stop + 1) for seqs in self._expected())
         self._next = None
         self.certain = False
 
     def take(self, record: Record, line: int, byte: int) -> Turn | None:
-        """Take the next record, at `line` and `byte`; the turn that it ends, if it ends one."""
+        """Take the next record, at `line` and `byte`; returns the turn that it ends, if it ends one."""
         before, ended = self.turn, None
         seq = record["seq"]
         if seq == self._next:
@@ -87,7 +87,7 @@ class Order:
             self._next = seq + 1
             return None
         first = expected[0]
-        # Either count may be the one that goes on: a record was lost, or this one number is wrong.
+        # Either count may continue: a record was lost, or this one number is wrong.
         self._next, self._several = None, (range(first.start + 1, first.stop + 1), range(seq + 1, seq + 2))
         return BadLine("bad-seq", f"found seq {quote(seq)}, expected {' or '.join(map(_quote_range, expected))}")
 
@@ -135,7 +135,7 @@ class Order:
         return None
 
     def _find(self, code: str, message: str) -> None:
-        """A record that cannot stand here; which turn it belongs to stays open until one begins or ends."""
+        """Note a record that cannot be in this place; its turn is not known until one begins or ends."""
         self.flaw = self.flaw or BadLine(code, message)
         self.certain = False
 

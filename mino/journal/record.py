@@ -1,4 +1,4 @@
-"""The three record types of format version 1, and the line that each of them is (mino-record(5), FORMAT)."""
+"""The three record types of format version 1, and the line of each (mino-record(5), FORMAT)."""
 
 import json
 from typing import Any, Literal, TypedDict
@@ -40,7 +40,7 @@ class AssistantMessage(_Answer, total=False):
 
 
 class TurnEnd(TypedDict):
-    """What became of the turn."""
+    """The end of a turn, and its status."""
 
     v: int
     seq: int
@@ -77,7 +77,7 @@ def turn_end(seq: int, turn_id: str, status: EndStatus) -> TurnEnd:
 
 
 def encode(record: Record) -> bytes:
-    """The line of `record`, newline included; text as itself, not as escapes, because people read these files."""
+    """The line of `record`, newline included; its text is not escaped, because people read these files."""
     return _dump(record) + b"\n"
 
 
@@ -89,9 +89,9 @@ def _dump(value: object) -> bytes:
 
 
 def accepted_items(items: list[Any]) -> list[Item]:
-    """The received `items` that a record can hold, in a form the loader accepts; the others are left out.
+    """The received `items` that a record can hold, in a form that the loader accepts.
 
-    Left out: what is no object with a string `type`, or is beyond the limits of a record.
+    An item is left out if it is not an object with a string `type`, or exceeds the limits of a record.
     """
     kept = []
     for item in items:

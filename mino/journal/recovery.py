@@ -20,7 +20,7 @@ COPY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Recovery(NamedTuple):
-    """What recovery did, or would do: `state` before it, `copy` the path of the recovery copy."""
+    """What recovery did, or would do: `state` is the state before it, `copy` the path of the recovery copy."""
 
     state: State
     cut_bytes: int = 0
@@ -41,8 +41,8 @@ def plan(report: Report) -> Recovery:
 def recover(journal: Journal, report: Report) -> Recovery:
     """Make `journal` clean: copy the whole file, cut its unfinished end, end its open turn as interrupted.
 
-    Never repeats a request. Raises InvalidData where the file is beyond recovery, and StorageFailed or CannotCreate
-    where a step fails; the file is then as it was, or cut with its copy made.
+    It never repeats a request. Raises InvalidData if the file is beyond recovery, and StorageFailed or CannotCreate
+    if a step fails; the file is then as it was, or cut with its copy made.
     """
     refuse_invalid(journal.path, report)
     planned = plan(report)
@@ -51,7 +51,7 @@ def recover(journal: Journal, report: Report) -> Recovery:
         if planned.cut_bytes:
             journal.cut(report.end)
         if planned.closed_turn:
-            # A turn that the next request left out must not look, later, as if it could still be answered.
+            # The next request leaves this turn out, so it must not look later as if it could still be answered.
             journal.append(turn_end(journal.seq, planned.closed_turn, "interrupted"))
     except StorageFailed as failure:
         where = f"; the whole file is in '{copy}'" if copy else ""
@@ -60,9 +60,9 @@ def recover(journal: Journal, report: Report) -> Recovery:
 
 
 def copy_whole(journal: Journal) -> str:
-    """Make the recovery copy of the whole file beside it, private and synced; its path.
+    """Make the recovery copy of the whole file beside it, private and synced; returns its path.
 
-    Raises CannotCreate or StorageFailed; a copy that is not whole does not stay.
+    Raises CannotCreate or StorageFailed; a copy that is not whole is removed.
     """
     stem = journal.path.removesuffix(".jsonl")
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

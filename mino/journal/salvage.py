@@ -1,4 +1,4 @@
-"""The way out of an invalid file, if a person asks for it: keep every whole turn, say what was dropped.
+"""The way out of an invalid file, if a person asks for it: keep every whole turn, and report what was dropped.
 
 The rules are in mino-record(5), RECOVERY.
 """
@@ -20,7 +20,7 @@ from mino.text import whole_characters
 
 @dataclass(slots=True)
 class Region:
-    """Lines that do not come into the new journal: the first and the last, why, and the question in them, if any."""
+    """Lines that the new journal does not get: the first and the last, the reason, and the question in them, if any."""
 
     first_line: int
     last_line: int
@@ -60,7 +60,7 @@ def _misfit(status: EndStatus, answered: bool) -> str:
 
 
 class Salvage:
-    """One reading of a file at `path`: iterate for the new journal's lines; then `kept` and `dropped` are whole."""
+    """One reading of a file at `path`: iterating gives the new journal's lines and completes `kept` and `dropped`."""
 
     def __init__(self, path: str, chunks: Iterable[bytes]) -> None:
         self.kept = 0
@@ -73,7 +73,7 @@ class Salvage:
     def __iter__(self) -> Iterator[bytes]:
         """The lines of the new journal, renumbered.
 
-        Raises InvalidData at a record of a newer Mino: what it means cannot be known here, so nothing is dropped.
+        Raises InvalidData at a record of a newer Mino: its meaning is not known here, so nothing is dropped.
         """
         turn: _Candidate | None = None
         last = 0
@@ -116,7 +116,7 @@ class Salvage:
         reasons = [f"turn {turn.turn_id}: {why}", *(region.why for region in turn.inside)]
         question = turn.records[0].get("text")
         self.dropped.append(Region(turn.first_line, last_line, "; ".join(reasons[:5]), str(question)))
-        # Other questions among its lines may be all that is left of turns that were swallowed by the damage.
+        # Other questions among its lines may be all that is left of turns that the damage destroyed.
         self.dropped += [region for region in turn.inside if region.question is not None]
 
     def _refuse_newer(self, flaw: BadLine, line: int) -> None:
@@ -129,9 +129,9 @@ class Salvage:
 
 
 def salvage(journal: Journal) -> tuple[str, Salvage]:
-    """Rewrite `journal` to its whole turns; the path of the recovery copy, and what was kept and dropped.
+    """Reduce `journal` to its whole turns; returns the path of the recovery copy, and what was kept and dropped.
 
-    The copy is made first. Raises as `file.create` does; the file is then unchanged.
+    The copy is made first. Raises as `rehearse`, `copy_whole` and `Journal.replace` do; the file is then unchanged.
     """
     rehearse(journal.path, journal.chunks())  # a record of a newer Mino is refused before a copy is made
     copy = copy_whole(journal)
@@ -149,7 +149,7 @@ def rehearse(path: str, chunks: Iterable[bytes]) -> Salvage:
 
 
 def _add(regions: list[Region], region: Region) -> None:
-    """Neighbours with no question of their own become one region: a block of rubbish is held, and told, once."""
+    """Add `region`; without a question it joins its neighbour: a block of rubbish is held, and reported, once."""
     if regions and region.question is None and region.first_line == regions[-1].last_line + 1:
         regions[-1].last_line = region.last_line
     else:
@@ -160,7 +160,7 @@ _RECORD_START = re.compile(r'\{\s*"(?:v|seq|type|turn_id|text)"\s*:')
 
 
 def find_question(line: bytes) -> str | None:
-    """The text of a question inside a bad line: of a record with a flaw, or of a whole one behind a fragment."""
+    """The text of a question in a bad line: in a record with a flaw, or in a whole one after a fragment."""
     text = line.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     for start in [match.start() for match in _RECORD_START.finditer(text)][:100]:

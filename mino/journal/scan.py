@@ -1,8 +1,8 @@
 """Bytes → lines → records or bad lines, in batches; no order yet, no I/O of its own.
 
-A batch is first taken on trust by C code alone: orjson parses it, the schema accepts it, and writing it again gives
-the very same bytes. That last step proves what orjson does not check: a duplicate key, an integer over 64 bits (orjson
-makes it a float) or a second spelling would come out different. A line that is not proved goes to `strict.parse`.
+C code alone takes a batch first: orjson parses it, the schema accepts it, and writing it again gives the very same
+bytes. That last step proves what orjson does not check: a duplicate key, an integer over 64 bits (orjson makes it a
+float) or a second spelling would come out different. A line that is not proved goes to `strict.parse`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from mino.journal.strict import MAX_DEPTH, is_deeper, parse
 def split(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes], bool]]:
     """The lines of `chunks` without their newlines, a list for each chunk; split at byte 0x0A and nothing else.
 
-    The last list is the torn tail, if there is one, and has False with it: its newline is missing.
+    The last list is the torn tail, if there is one; it comes with False, because its newline is missing.
     """
     pieces: list[bytes] = []
     for chunk in chunks:
@@ -36,12 +36,12 @@ def split(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes], bool]]:
 
 
 def read(lines: list[bytes]) -> Iterable[Record | BadLine]:
-    """Each of the whole `lines` as its record, or as what is wrong with it."""
-    return _trust(lines) or map(read_line, lines)  # not a list: what is wrong with a million lines is a lot to hold
+    """The record of each of the whole `lines`, or its flaw."""
+    return _trust(lines) or map(read_line, lines)  # not a list: the flaws of a million lines are a lot to hold
 
 
 def number(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
-    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and what it is."""
+    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and its record or flaw."""
     count = 0
     for lines, whole in split(chunks):
         records = read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
@@ -51,7 +51,7 @@ def number(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLi
 
 
 def read_line(line: bytes) -> Record | BadLine:
-    """One whole line as its record, or as what is wrong with it."""
+    """The record of one whole line, or its flaw."""
     proved = _trust([line])
     if proved:
         return proved[0]
@@ -59,7 +59,7 @@ def read_line(line: bytes) -> Record | BadLine:
 
 
 def explain(line: bytes) -> Record | BadLine:
-    """One whole line by the strict path alone, which judges every line as the fast one does, and can say why."""
+    """As `read_line`, by the strict path alone, which judges every line as the fast one does, and can say why."""
     try:
         return schema.check(parse(line))
     except BadLine as flaw:
@@ -68,14 +68,14 @@ def explain(line: bytes) -> Record | BadLine:
 
 def _trust(lines: list[bytes]) -> list[Record] | None:
     try:
-        # As one array, for a call costs as much as the parsing of a short line. That each line is one value is proved
-        # by writing it again, alone.
+        # They are parsed as one array, because a call costs as much as parsing a short line. Writing each one again,
+        # alone, proves that each line is one value.
         records: list[Record] = orjson.loads(b"[%b]" % b",".join(lines))
         if list(map(orjson.dumps, records)) != lines or not schema.are_valid(records):
             return None
     except (TypeError, ValueError):  # not JSON, or nested deeper than orjson writes
         return None
-    # orjson writes more levels than a record may have; each takes two bytes, so a short line needs no look.
+    # orjson writes more levels than a record may have; each takes two bytes, so a short line needs no check.
     pairs = zip(lines, records, strict=True)
     long = [line for line, record in pairs if len(line) > 2 * MAX_DEPTH and "output" in record]
     return None if any(is_deeper(line, MAX_DEPTH) for line in long) else records

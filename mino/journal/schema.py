@@ -1,6 +1,6 @@
 """`schemas/` → validators: jsonschema-rs decides, jsonschema explains (and is loaded only when a record is bad).
 
-What JSON Schema cannot say about a record (JSON Schema 2020-12 takes 1.0 for an integer) is checked here too.
+This module also checks a rule that JSON Schema 2020-12 cannot express, because it takes 1.0 for an integer.
 """
 
 import os
@@ -55,7 +55,7 @@ def are_valid(records: "Sequence[Any]") -> bool:
 
 
 def check(value: object) -> Record:
-    """`value` as a record. Raises BadLine where the schema refuses it, but leaves any integer `seq` to the order."""
+    """`value` as a record. Raises BadLine if the schema refuses it, but leaves any integer `seq` to the order."""
     if not are_valid([value]) and not _is_valid_but_for_seq(value):
         raise _explain(value)
     return cast("Record", value)
@@ -101,7 +101,7 @@ def _explainer(kind: str) -> "Draft202012Validator":
 
 
 def _explain_fields(record: dict[str, Any], kind: str) -> BadLine:
-    # The first flaw alone: an `output` of a million wrong items has as many.
+    # Only the first flaw is reported: an `output` of a million wrong items has as many.
     for flaw in _explainer(kind).iter_errors(record):
         path = ".".join(str(part) for part in flaw.absolute_path)
         match flaw.validator:

@@ -18,7 +18,7 @@ MAX_DIGITS = 4000
 
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-# Possessive, so that a string of a hundred megabytes needs no memory for going back.
+# It is possessive, so that a string of a hundred megabytes needs no memory for backtracking.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _BRACKET = re.compile(rb"[\[{\]}]")
 
@@ -26,8 +26,8 @@ _BRACKET = re.compile(rb"[\[{\]}]")
 def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
     """The JSON value of `line` (no newline), by RFC 8259 and the limits of a record.
 
-    Raises BadLine: `bad-json` where it is not JSON in UTF-8; `duplicate-key` or `bad-record` where it is JSON that
-    no record may hold.
+    Raises BadLine: `bad-json` if it is not JSON in UTF-8; `duplicate-key` or `bad-record` if it is JSON that no record
+    may hold.
     """
     if not line.strip(b" \t\r"):
         raise BadLine("bad-json", "found an empty line, expected a record")
@@ -77,7 +77,7 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode())
         raise BadLine("bad-json", f"not JSON at byte {at} of the line: {_reason(error)}") from None
-    # Only now: a line with a flaw that is not even JSON is a broken line, and at the end of a file a tail.
+    # It is raised only now: a line that has a flaw and is not JSON either is broken, or a tail at the end of a file.
     if flaw:
         raise flaw
     if _SURROGATE_ESCAPE.search(line) and not _is_text(value):

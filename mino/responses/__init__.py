@@ -1,1 +1,1 @@
-"""Wire: the OpenAI Responses API over HTTP and server-sent events. Knows no disk."""
+"""The wire: the OpenAI Responses API over HTTP and server-sent events. It knows no disk."""

@@ -1,8 +1,8 @@
 """Events → text as it comes, then the whole answer (mino-ask(1), The answer). No I/O.
 
-Only the event type in the JSON is trusted, and the text. Indexes, ids, sequence numbers, item and part events are
-missing, repeated or contradictory on one server or another, so text is matched by what was already shown: a later event
-that repeats it adds nothing, one that goes on from it adds the rest, one that differs is ignored. Stored text equals
+Only the event type in the JSON and the text are trusted. Indexes, ids, sequence numbers, item and part events are
+missing, repeated or contradictory on one server or another, so text is compared with the text already shown: a later
+event that repeats it adds nothing, one that continues it adds the rest, one that differs is ignored. Stored text equals
 shown text.
 """
 
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 class AnswerFold:
     """Folds the events of one response. `key` is hidden in errors that repeat it.
 
-    `over` becomes true when nothing that follows matters; `server_error` is what the server said if it failed.
+    `over` becomes true when nothing that follows matters; `server_error` is the server's error if it failed.
     """
 
     def __init__(self, key: str | None = None) -> None:
@@ -66,7 +66,7 @@ class AnswerFold:
         return not self._status and self._error is None
 
     def add(self, event: Event, cut: bool = False) -> str:
-        """The text that `event` adds, often none. `cut`: the stream ended inside the event, which may not be whole."""
+        """The text that `event` adds, often none. With `cut` the stream ended in the event, which may not be whole."""
         if self.over:
             return ""
         try:
@@ -94,7 +94,7 @@ class AnswerFold:
         return self._end("response.completed", {"response": said})
 
     def finish(self) -> Answer:
-        """The answer. Raises ServiceFailed when the response failed, broke off, or has no text that can be seen."""
+        """The answer. Raises ServiceFailed if the response failed, broke off, or has no visible text."""
         if self._error is not None:
             raise self._error
         if not self._status:
@@ -228,14 +228,14 @@ class AnswerFold:
         response = said.get("response")
         self._response = response if isinstance(response, dict) else {}
         self._note(response)
-        # Mocks and gateways send `completed` with status `incomplete` or `failed`: the worse of the two is the truth.
+        # Mocks and gateways send `completed` with status `incomplete` or `failed`: the worse of the two counts.
         ends = (kind.removeprefix("response."), self._response.get("status"))
         if "failed" in ends or "cancelled" in ends:
             error = self._response.get("error") or self._response.get("error_type")
             return self._fail(read_error(self._response) if error else ServerError("no reason given"))
         self.over = True
         self._status = "incomplete" if "incomplete" in ends else "completed"
-        # Where items with text came in the stream their text was shown, and the response's may hold it twice.
+        # If items with text came in the stream, their text was shown, and the response's items may hold it twice.
         own = [] if _have_text(self._items.values()) else self._own_items()
         return self._shown.whole_answer([parts for item in own if (parts := text_parts(item))])
 

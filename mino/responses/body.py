@@ -13,13 +13,13 @@ from mino.responses.sse import Decoder
 
 _FIELD = re.compile(rb"(event|data|id|retry)?:")
 _PADDING = b" \t\r\n\xef\xbb\xbf"
-_SHORTEST = len("data:1")  # of an event, so that waiting for as many bytes holds none back
+_SHORTEST = len("data:1")  # bytes of the shortest event: waiting for as many delays no event
 # Bytes of one answer: a hundred times the longest that a model gives, and far less than the memory of a machine.
 _LONGEST = 256 << 20
 
 
 def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, key: str | None) -> Iterator[str]:
-    """Feed `fold`, and give the text that each piece adds; ends as soon as `fold` is over.
+    """Feed `fold`, and yield the text that each piece adds; ends as soon as `fold` is over.
 
     Raises ConnectionLost as `pieces` does, after a last event that came whole was used, and ServiceFailed for a web
     page and for an answer without an end.
@@ -27,7 +27,7 @@ def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, k
     pieces = _limited(pieces, url)
     start = b""
     for piece in pieces:
-        start = (start + piece).lstrip(b"\r\n")  # a sign of life before the answer; kept, it would be read each time
+        start = (start + piece).lstrip(b"\r\n")  # signs of life before the answer; they are dropped, not scanned again
         if len(start.lstrip(_PADDING)) >= _SHORTEST:
             break
     body = start.lstrip(_PADDING)

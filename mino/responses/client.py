@@ -1,6 +1,6 @@
 """Asking a server: attempts, retries, the replay ladder, and the sentence for every way to fail (mino-ask(1)).
 
-Nothing is tried again once a word was shown. Before that, a broken connection and a server that asks for patience get
+Nothing is retried once any text was shown. Before that, a broken connection and a server that may succeed later get
 `retries` further attempts, and a server that refuses the items of earlier answers gets them in a simpler form, which is
 remembered for later turns.
 """
@@ -55,7 +55,7 @@ class Client:
     ) -> None:
         """`tell` gets notices, `tell_attempt` one for each further attempt; `step` is where the replay ladder begins.
 
-        `watch` is stdout's descriptor: its reader may go while the server is waited for. Raises Misconfigured.
+        `watch` is stdout's descriptor: its reader may go while Mino waits for the server. Raises Misconfigured.
         """
         self._server = server
         self._tell = tell
@@ -69,10 +69,10 @@ class Client:
         self._told_plain = False
 
     def ask(self, request: Request, show: Show | None) -> Answer:
-        """Ask, and give each piece of text to `show` as it arrives; None: nothing is shown before the end.
+        """Ask, and give each piece of text to `show` as it arrives; with None, nothing is shown before the end.
 
-        Raises ServiceFailed, AccessRefused or Misconfigured, and ReaderGone when stdout's reader went; what `show`
-        raises passes through. The connection is closed whatever happens.
+        Raises ServiceFailed, AccessRefused or Misconfigured, and ReaderGone if stdout's reader is gone; exceptions of
+        `show` pass through. The connection is always closed.
         """
         self._tell_plain_http()
         failures = 0
@@ -137,7 +137,7 @@ class Client:
         return self._doubt(answer)
 
     def _doubt(self, answer: Answer) -> Answer:
-        """`answer`, incomplete where the context was full at its end: llama.cpp calls such an answer completed."""
+        """`answer`, incomplete if the context was full at its end, because llama.cpp calls such an answer completed."""
         used = answer.usage.get("total_tokens") if isinstance(answer.usage, dict) else None
         limit = self._server.context_tokens
         if limit and isinstance(used, int) and used >= limit:
@@ -177,7 +177,7 @@ class Client:
         )
 
     def _concede(self, request: Request, server_error: ServerError) -> bool:
-        """Whether the next attempt will ask in another way, one that the server did not refuse yet."""
+        """Choose another way to ask, which the server has not refused yet; returns whether there is one."""
         if self._include and server_error.param.startswith("include"):
             self._include = False
             return True

@@ -2,8 +2,8 @@
 
 getaddrinfo and a TLS handshake cannot be interrupted by a signal handler. So a daemon thread does all of the network
 and nothing else; the main thread waits for its reports, and a signal, a reader that is gone or the idle limit ends that
-wait at once. Closing shuts the connection down under the thread, which then ends; while it still connects
-it ends with that. It never keeps the process from exiting.
+wait at once. Closing shuts the connection down, which ends the thread; a thread that is still connecting ends once
+it has connected or failed. It never keeps the process from exiting.
 """
 
 import socket
@@ -32,14 +32,14 @@ class _Ended(Exception):
 
 
 class Head(NamedTuple):
-    """The status and headers of an answer; `headers` knows no case."""
+    """The status and headers of an answer; `headers` ignores case."""
 
     status: int
     headers: Mapping[str, str]
 
 
 class Exchange:
-    """A POST of `body` to `url`. `idle` is in seconds without a byte from the server, once the connection stands."""
+    """A POST of `body` to `url`. `idle` limits the seconds without a byte from the server, once it is connected."""
 
     def __init__(self, url: str, body: bytes, key: str | None, idle: float, watch: Watch) -> None:
         self._url = url
@@ -61,7 +61,7 @@ class Exchange:
         Raises ConnectionLost, IdleTimeout, ReaderGone, and a MinoError for a bad URL or certificate.
         """
         deadline = time.monotonic() + _CONNECTING
-        # Connecting is apart from the idle limit: it may be tried again, and silence after it may not.
+        # The idle limit does not cover connecting, which may be retried; silence after it may not be.
         while self._sock is None and not self._reports:
             if not self._listen(deadline):
                 raise ConnectionLost(f"cannot connect to '{self._url}': timed out")
@@ -76,7 +76,7 @@ class Exchange:
                 yield self._piece(self._idle)
 
     def rest(self, limit: int, seconds: float) -> bytes:
-        """What comes of the body within `limit` bytes and `seconds`, for an error that is told whatever its end."""
+        """The part of the body within `limit` bytes and `seconds`, for an error that is reported in any case."""
         body = bytearray()
         deadline = time.monotonic() + min(seconds, self._idle)
         with suppress(ConnectionLost, IdleTimeout, _Ended):
@@ -89,14 +89,14 @@ class Exchange:
         self._stopped = True
         self._ahead.release()
         if self._sock is not None:
-            with suppress(OSError):  # the server was quicker
+            with suppress(OSError):  # the server closed it first
                 self._sock.shutdown(socket.SHUT_RDWR)
         self._bell.close()
 
     # The main thread
 
     def _piece(self, seconds: float) -> bytes:
-        """What has come of the body, in one piece, for many servers send a word a chunk."""
+        """The part of the body that has come, in one piece, because many servers send one word in each chunk."""
         piece = self._next(seconds)
         assert isinstance(piece, bytes)
         pieces = [piece]
@@ -117,11 +117,11 @@ class Exchange:
         return report
 
     def _listen(self, deadline: float) -> bool:
-        """Wait for the bell, or a while; false when it is too late."""
+        """Wait for the bell, or a while; False if the deadline has passed."""
         left = deadline - time.monotonic()
         if left > 0 and self._watch.wait(left, self._bell.fileno()):
             self._bell.recv(4096)
-            self._ringing = False  # before the look at the reports: one that comes after it rings again
+            self._ringing = False  # reset before the reports are read, so that a later one rings again
         return left > 0
 
     # The thread
@@ -148,7 +148,7 @@ class Exchange:
     def _talk(self, body: bytes, key: str | None) -> None:
         with post(self._url, body, key, self._connect_seconds, self._connected) as response:
             self._report(Head(response.status_code, response.headers))
-            # Not iter_content: it holds a body that ends with the connection back until its end.
+            # iter_content would hold back a body that ends with the connection until its end.
             while piece := response.raw.read1(_PIECE, decode_content=True):
                 self._report(piece)
                 self._ahead.acquire()

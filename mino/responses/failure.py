@@ -1,8 +1,8 @@
-"""What a server says when it fails: error bodies and error events of every known shape → one clean sentence. No I/O.
+"""The errors of servers: error bodies and error events of every known shape → one clean sentence. No I/O.
 
-OpenAI nests `{"error": {"message", "type", "param", "code"}}` or says it flat, llama.cpp and OpenRouter number their
+OpenAI nests `{"error": {"message", "type", "param", "code"}}` or sends it flat, llama.cpp and OpenRouter number their
 codes, Ollama's native routes send `{"error": "text"}`, FastAPI `{"detail": …}`, proxies send HTML, and LiteLLM answers
-500 with an event stream. None of them may end in a traceback, in two lines, or in a line that repeats the key.
+500 with an event stream. None of them may cause a traceback, two lines, or a line that repeats the key.
 """
 
 import json
@@ -14,8 +14,8 @@ from mino.errors import AccessRefused, MinoError, ServiceFailed
 from mino.responses.sse import Decoder
 from mino.text import one_line
 
-# Said by servers that refuse an item of an earlier answer: a look-up of its id, somebody else's encrypted reasoning,
-# a reasoning item torn from its neighbours, or a kind of item or part that they do not know.
+# Servers say this if they refuse an item of an earlier answer: a look-up of its id, another server's encrypted
+# reasoning, a reasoning item without its neighbours, or a kind of item or part that they do not know.
 _REFUSED_ITEM = re.compile(
     r"invalid_encrypted_content"
     r"|item with id .*not found"
@@ -30,7 +30,7 @@ _REFUSED_ITEM = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|context (size|length|window)", re.IGNORECASE)
-# Only where it is named as a part of the request: OpenAI ends its server errors with "Please include the request ID".
+# It must be named as a part of the request: OpenAI ends its server errors with "Please include the request ID".
 _NO_INCLUDE = re.compile(
     r"[`'\"]include\b"
     r"|\.include\b"
@@ -57,12 +57,12 @@ class ServerError(NamedTuple):
 
     @property
     def refuses_item(self) -> bool:
-        """Whether an old output item is the trouble, so that the next step of the replay ladder may help."""
+        """Whether an old output item is the cause, so that the next step of the replay ladder may help."""
         return not self.too_long and bool(_REFUSED_ITEM.search(self._said))
 
     @property
     def names_include(self) -> bool:
-        """Whether the request's `include` is the trouble."""
+        """Whether the request's `include` is the cause."""
         return self.param.startswith("include") or bool(_NO_INCLUDE.search(self._said))
 
     @property
@@ -72,17 +72,17 @@ class ServerError(NamedTuple):
 
     @property
     def out_of_quota(self) -> bool:
-        """Whether the account has nothing left, which no waiting cures."""
+        """Whether the account's quota is used up, which waiting does not change."""
         return "insufficient_quota" in (self.code, self.kind)
 
     @property
     def _said(self) -> str:
-        # Cut, because the searches take quadratic time on a message made for that.
+        # The message is cut, because the searches take quadratic time on one that is made for that.
         return f"{self.code} {self.kind} {self.param} {self.message[:4000]}"
 
 
 def hide_key(text: str, key: str | None, limit: int = 200) -> str:
-    """What a server wrote as one clean line of at most `limit` characters, with `[key]` where it repeats the key."""
+    """The `text` of a server as one clean line of at most `limit` characters, with `[key]` in place of the key."""
     hidden = text.replace(key, "[key]") if key else text  # before the cut: half a key is a leak too
     return one_line(hidden, limit)
 
@@ -116,7 +116,7 @@ def read_body(body: bytes) -> ServerError:
 def http_failure(
     status: int, server_error: ServerError, *, url: str, model: str, key: str | None, key_source: str, request_id: str
 ) -> MinoError:
-    """The error of an HTTP answer with `status`: which class, the sentence, and what to run next."""
+    """The error of an HTTP answer with `status`: its class, its sentence, and what to run next."""
     said = server_error.sentence(key) or _phrase(status)
     said = f"{said} (request id {hide_key(request_id, key, 80)})" if request_id else said
     if server_error.too_long:
@@ -177,7 +177,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    """A text, or a number such as llama.cpp's integer codes; null and false are nothing, the rest as JSON."""
+    """`value` as text: null and false are empty, and all but a string, such as llama.cpp's integer codes, is JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None or value is False else _dump(value)
@@ -185,13 +185,13 @@ def _text(value: Any) -> str:
 
 def _dump(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)  # for people, and an escape would hide a key from `hide_key`
+        return json.dumps(value, ensure_ascii=False)  # people read it, and an escape would hide a key from `hide_key`
     except RecursionError:
         return "an error that is nested too deeply to show"
 
 
 def _without_tags(text: str) -> str:
-    """The words of an HTML page. Split, not searched: a search takes quadratic time on a page of nothing but `<`."""
+    """The words of an HTML page. It is split, because a search takes quadratic time on a page of nothing but `<`."""
     if not text.lstrip().startswith("<"):
         return text
     pieces = (piece for piece in text.split("<") if not piece.lower().startswith(("script", "style")))

@@ -5,7 +5,7 @@ from typing import Any
 
 from mino.responses.values import clean
 
-# Items that wait for an output of ours, and these outputs: sent back alone they are refused by every server.
+# Items that wait for an output of ours, and these outputs: every server refuses one without the other.
 OURS_TO_ANSWER = frozenset(
     {
         *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),

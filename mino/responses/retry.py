@@ -16,7 +16,7 @@ LONGEST_WAIT = 120.0
 
 
 def is_worth_retrying(status: int, headers: Mapping[str, str], server_error: ServerError) -> bool:
-    """Whether the same request may succeed later; an empty account or too long a conversation does not cure itself."""
+    """Whether the same request may succeed later; an empty account or too long a conversation does not change."""
     if server_error.out_of_quota or server_error.too_long:
         return False
     said = headers.get("x-should-retry", "").strip().lower()
@@ -26,14 +26,14 @@ def is_worth_retrying(status: int, headers: Mapping[str, str], server_error: Ser
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that the server asks to wait; None if it says nothing that makes sense."""
+    """The seconds that the server asks to wait; None if it says nothing usable."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     seconds = milliseconds / 1000 if milliseconds is not None else _retry_after(headers.get("retry-after", ""))
     return seconds if seconds is not None and math.isfinite(seconds) and seconds > 0 else None
 
 
 def own_wait(failures: int) -> float:
-    """The seconds to wait after the first, second … failure; uneven, so that many clients do not come back as one."""
+    """The seconds to wait after the first, second … failure; random, so that many clients do not return at once."""
     return min(0.5 * 2.0 ** min(failures - 1, 10), 8.0) * random.uniform(0.75, 1.0)
 
 

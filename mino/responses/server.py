@@ -14,7 +14,7 @@ from mino.text import one_line
 class Server:
     """The server to ask. `key_source` names where the key came from; `timeout` is the idle limit in seconds.
 
-    `context_tokens` is how many tokens question and answer may have together, where that is known.
+    `context_tokens` is how many tokens question and answer may have together, if that is known.
     """
 
     base_url: str
@@ -48,7 +48,7 @@ def check_base_url(url: str) -> str:
 
 
 def check_key(key: str | None, source: str) -> str | None:
-    """`key` if a header can hold it (RFC 6750 allows no more). Raises Misconfigured, without the key in any message."""
+    """`key` if a header can hold it (RFC 6750 allows less). Raises Misconfigured, without the key in any message."""
     for character in key or "":
         if character in "\r\n":
             raise Misconfigured(f"the key from {source} has more than one line", key_hint(source))

@@ -12,9 +12,9 @@ Part = tuple[int, int, str]  # the number of the message it belongs to, its cont
 
 
 class Shown:
-    """Takes pieces, and whole texts that repeat or continue them, and gives what is new.
+    """Takes pieces, and whole texts that repeat or continue them, and returns the new text.
 
-    What the methods return, put together, is `text`, except for `Model refused: `, which is shown and not stored.
+    The results of the methods, joined, are `text`, except for `Model refused: `, which is shown and not stored.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Shown:
         return "".join(self._pieces)
 
     def more(self, text: str) -> str:
-        """A clean piece for the part that had the last one: nothing but the text is new."""
+        """A clean piece of the part that had the last one: only the text is new."""
         if self._half:
             return self._release() + self.more(text)
         self._of_part.append(text)
@@ -58,7 +58,7 @@ class Shown:
         return self._catch_up([((message, n, kind), text) for n, (kind, text) in enumerate(texts)], shown)
 
     def whole_answer(self, messages: list[list[tuple[str, str]]]) -> str:
-        """All messages of the answer. Their ids may be others than in the stream; their order is the same."""
+        """All messages of the answer. Their ids may differ from those in the stream; their order is the same."""
         numbers = list(dict.fromkeys(message for message, _, _ in self._parts))
         numbers += range(max(numbers, default=0) + 1, max(numbers, default=0) + 1 + len(messages))
         texts = [
@@ -70,7 +70,7 @@ class Shown:
         return self._catch_up(texts, shown) + self._release()
 
     def _catch_up(self, texts: list[tuple[Part, str]], pieces: list[str]) -> str:
-        """What `texts` hold beyond the `pieces` shown; nothing if they differ from them: what was shown stands."""
+        """The part of `texts` beyond the `pieces` shown; nothing if they differ, because shown text cannot change."""
         texts = [(part, whole_characters(text)) for part, text in texts]
         shown = "".join(pieces)
         if not "".join(text for _, text in texts).startswith(shown):
@@ -87,7 +87,7 @@ class Shown:
         return added
 
     def _turn_to(self, part: Part) -> str:
-        """Make `part` the current one; a newline stands between two messages, and before a refusal."""
+        """Make `part` the current one; a newline goes between two messages, and before a refusal."""
         message, _, kind = part
         refuses = kind == REFUSAL and not self.refusal
         begun = bool(self._pieces)
@@ -140,7 +140,7 @@ class Messages:
         return self._find(index, name, begins=isinstance(name, str) and not self._announced)
 
     def of_whole(self, index: Any, name: Any) -> int:
-        """The message of a whole part or item, whose id may be another one than that of its deltas."""
+        """The message of a whole part or item, whose id may differ from that of its deltas."""
         return self._find(index, name, begins=False)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 Lines end with LF, CR or CRLF; pieces may be cut anywhere, inside a character or between CR and LF. One leading byte
 order mark is dropped. Only LF and CR end a line: U+2028, U+0085 and friends are text. Beyond the standard, `end` gives
-the last event even if its blank line is missing; whoever uses it must check that it is whole.
+the last event even if its blank line is missing; the caller must check that it is whole.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Decoder:
             self._after_cr = False
             piece = piece.removeprefix(b"\n")
         if b"\r" in piece:
-            # A CR at the very end is a line end at once: waiting for its LF would hold the event back until the next.
+            # A CR at the very end ends the line at once: waiting for its LF would delay the event until the next.
             self._after_cr = piece.endswith(b"\r")
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self._started:
@@ -54,7 +54,7 @@ class Decoder:
         return [event for event in map(_event, blocks) if event is not None]
 
     def end(self) -> list[Event]:
-        """The event that the end of the stream left without its blank line, if there is one; it may be cut short."""
+        """The last event, if the stream ended without the event's blank line; it may be cut short."""
         event = _event(b"".join(self._unfinished))
         self._unfinished = []
         return [] if event is None else [event]
@@ -66,7 +66,7 @@ def _event(block: bytes) -> Event | None:
     if not newline and head.startswith(b"data: "):
         return Event("", head[6:])
     if head.startswith(b"event: ") and rest.startswith(b"data: ") and b"\n" not in rest:
-        return Event(head[7:].decode("utf-8", "replace"), rest[6:])  # what most servers send; the rules are below
+        return Event(head[7:].decode("utf-8", "replace"), rest[6:])  # most servers send this; the rules are below
     name = b""
     data: list[bytes] = []
     for line in block.split(b"\n"):

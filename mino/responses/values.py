@@ -13,11 +13,11 @@ from mino.text import whole_characters
 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _DIGITS = 4000  # of an integer
-_LEVELS = 198  # of an item: a record has 200, and the item stands in its `output` array
+_LEVELS = 198  # of an item: a record has 200, and the item is in its `output` array
 
 
 def read_json(data: bytes) -> Any:
-    """`data` as strict JSON, or None if it is none. Bytes that are no UTF-8 become U+FFFD, as WHATWG's decoder has it.
+    """`data` as strict JSON, or None if it is not JSON. Bytes that are not UTF-8 become U+FFFD, as in WHATWG's decoder.
 
     A number that a record cannot hold becomes null.
     """
@@ -45,7 +45,7 @@ def clean(value: Any, levels: int = _LEVELS) -> Any:
 
 
 def join_halves(text: str) -> tuple[str, str]:
-    """`text` with its surrogate pairs as characters and lone ones as U+FFFD, and a high one at its very end apart."""
+    """`text` with surrogate pairs as characters and lone halves as U+FFFD, and a high half at its end separately."""
     held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
     return whole_characters(text[: len(text) - len(held)]), held
 

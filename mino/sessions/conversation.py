@@ -1,4 +1,4 @@
-"""The session opened for writing: lock, load, recover, append, context. What `ask` and `chat` hold while they run."""
+"""The session opened for writing: lock, load, recover, append, context. `ask` and `chat` hold it while they run."""
 
 import os
 from collections import deque
@@ -33,7 +33,7 @@ class Conversation:
             context = deque((turn for turn in loading if turn.status == "completed"), self._keep)
             report = loading.report
             journal = Journal(path, fd, report.bytes, report.next_seq)
-            with signals.deferred():  # or a recovery copy could stay that is not whole
+            with signals.deferred():  # otherwise an unfinished recovery copy could stay
                 recovery = recover(journal, report)
             if recovery.is_needed:
                 self._tell("recovered the session: " + format_recovery(recovery))
@@ -57,7 +57,7 @@ class Conversation:
         self.journal.close()
 
     def append(self, *records: Record) -> None:
-        """Save `records`; only when they are synced does a completed turn enter the context. Raises StorageFailed."""
+        """Save `records`; a completed turn enters the context only once they are synced. Raises StorageFailed."""
         self.journal.append(*records)
         for record in records:
             if record["type"] == "user_message":
@@ -73,9 +73,9 @@ class Conversation:
 
 @contextmanager
 def lock_home(home: Home, wait: float, tell: Tell) -> Iterator[None]:
-    """Hold the home's lock as its one writer, with the directories there and private.
+    """Hold the home's lock as its one writer; the directories exist then, and are private.
 
-    Raises SessionInUse after `wait` seconds, CannotCreate or StorageFailed where there can be no home.
+    Raises SessionInUse after `wait` seconds, CannotCreate or StorageFailed if there can be no home.
     """
     told = make_home(home)
     lock = _lock(home, wait, tell)
@@ -103,7 +103,7 @@ def _lock(home: Home, wait: float, tell: Tell) -> Lock:
 def open_conversation(home: Home, wait: float, tell: Tell, keep: int | None = None) -> Iterator[Conversation]:
     """Lock, load and recover the session; its context is the last `keep` completed turns (None: all).
 
-    `tell` gets what was waited for, narrowed or recovered. Raises InvalidData, SessionInUse, StorageFailed and the
+    `tell` reports a wait, narrowed modes and a recovery. Raises InvalidData, SessionInUse, StorageFailed and the
     like; then nothing was changed.
     """
     with lock_home(home, wait, tell):
@@ -119,7 +119,7 @@ def open_conversation(home: Home, wait: float, tell: Tell, keep: int | None = No
 
 
 def format_recovery(recovery: Recovery, *, planned: bool = False) -> str:
-    """What `recovery` did as one clause, or what it would do."""
+    """What `recovery` did, or with `planned` would do, as one clause."""
     parts = []
     if recovery.cut_bytes:
         copy = f", the whole file is in '{recovery.copy}'" if recovery.copy else ""

@@ -21,7 +21,7 @@ from mino.text import Tell, one_line
 
 
 class Forgotten(NamedTuple):
-    """What became of the turns: each file and where in it they were; `numbers` are those of the session's turns by id.
+    """The files and where in them the turns were; `numbers` maps the ids of the session's turns to their numbers.
 
     `failed` files could not be changed, and may still hold a turn; `others` are files of the user's that name one.
     """
@@ -38,12 +38,12 @@ def forget(home: Home, wait: float, wanted: Sequence[str], tell: Tell, *, last: 
 
     `wanted` names them by the number that `show` prints, by id, or by an unambiguous beginning of one, and a turn that
     is only in a saved session or a recovery copy by its id; `last` means the last turn. Each file is changed in one
-    rename or not at all; a file that cannot be changed does not keep the turn in the others. Raises UsageMistake,
+    rename or not at all; a file that cannot be changed does not stop the removal from the others. Raises UsageMistake,
     NotFound, InvalidData if the session itself is damaged, and SessionInUse.
     """
     with _held(home, wait, tell, dry_run) as turns:
         session = find_session(home)
-        # The session last: after a crash on the way its turns still have their numbers, and the same command continues.
+        # The session comes last: after a crash its turns still have their numbers, and the same command continues.
         files = [*_copies(home, session), *([session] if session else [])]
         turn_ids = _choose(turns, files, wanted, last)
         done = Forgotten(turn_ids, [], {turn.turn_id: turn.number for turn in turns}, [], [])
@@ -59,7 +59,7 @@ def forget(home: Home, wait: float, wanted: Sequence[str], tell: Tell, *, last: 
 
 @contextmanager
 def _held(home: Home, wait: float, tell: Tell, dry_run: bool) -> Iterator[list[Turn]]:
-    """The turns of the session, while the lock is held: as the one writer, for a dry run as a reader."""
+    """The turns of the session, while the lock is held: the writer's lock, or a reader's for a dry run."""
     if not dry_run:
         with open_conversation(home, wait, tell, keep=0) as conversation:
             yield list(Loading(conversation.journal.chunks()))
@@ -90,7 +90,7 @@ def _copies(home: Home, session: str | None) -> Iterator[str]:
 
 
 def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
-    """Files beside Mino's own that name one of the turns, an editor's backup say. They are the user's, and stay."""
+    """Files beside Mino's own that name one of the turns, such as an editor's backup; they are the user's, and stay."""
     named_in = journal.naming(turn_ids)
     for directory in (home.saved, home.sessions):
         with suppress(OSError), os.scandir(directory) as entries:
@@ -102,7 +102,7 @@ def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
 
 
 def _choose(turns: Sequence[Turn], files: Sequence[str], wanted: Sequence[str], last: bool) -> set[str]:
-    """The ids of the turns that are meant."""
+    """The ids of the turns to forget."""
     if last:
         if not turns:
             raise NotFound("there is no turn to forget")
@@ -114,7 +114,7 @@ def _choose(turns: Sequence[Turn], files: Sequence[str], wanted: Sequence[str], 
 
 
 def _find(ids: Sequence[str], wanted: str) -> str:
-    """The one of the sorted `ids` that begins with `wanted`, in whatever file that turn is."""
+    """The only one of the sorted `ids` that begins with `wanted`, whichever file that turn is in."""
     first = bisect_left(ids, wanted.lower())
     found = [turn_id for turn_id in ids[first : first + 2] if begins(turn_id, wanted)]
     if len(found) > 1:

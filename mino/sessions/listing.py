@@ -20,8 +20,8 @@ TITLE_LENGTH = 40  # characters, not bytes
 class Entry(NamedTuple):
     """One conversation: `title` is its first question on one line, `created` the time of its first turn if known.
 
-    `state` is what the loader says of the file (mino-record(5), STATES), or `unreadable`; `path` is the file, and
-    `saved` its time.
+    `state` is the file's state by the loader (mino-record(5), STATES), or `unreadable`; `path` is the file, and `saved`
+    its time.
     """
 
     name: str | None
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 def list_sessions(home: Home) -> list[Entry]:
     """The live conversation, if there is one, and the saved ones under other names; newest first.
 
-    Writes nothing. Raises InvalidData where there is more than one session file; a saved session that is broken or
+    It writes nothing. Raises InvalidData if there is more than one session file; a saved session that is broken or
     cannot be read is an entry too.
     """
     lock = lock_shared(home.lock)

@@ -1,4 +1,4 @@
-"""A session that is read: its turns, the turn that a person names, and all that `verify` finds. Never writes."""
+"""Reads a session: its turns, the turn that a person names, and all findings of `verify`. It never writes."""
 
 import os
 import sys
@@ -16,12 +16,12 @@ from mino.journal.lock import lock_shared
 from mino.journal.order import Turn
 from mino.text import Tell, one_line
 
-MIN_ID_DIGITS = 8  # fewer digits, and no letter, are the number of a turn
+MIN_ID_DIGITS = 8  # fewer digits without a letter are the number of a turn
 IN_USE = "the session is in use by another process; its unfinished end is not reported as damage"
 
 
 class Reading(NamedTuple):
-    """What a reader finds of the session: its file, its turns, and the report on it."""
+    """The session as a reader finds it: its file, its turns, and the report on it."""
 
     path: str
     turns: list[Turn]
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
 def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
     """The file at `path` opened for reading, and whether a writer holds the session; a shared lock while it is open.
 
-    Never writes, creates or narrows anything.
+    It never writes, creates or narrows anything.
     """
     lock = lock_shared(home.lock)
     try:
@@ -44,7 +44,7 @@ def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
 
 
 def read_session(home: Home, keep: int | None = None, *, completed: bool = False) -> Reading | None:
-    """The session with its last `keep` turns (`completed`: of those); None if there is no session file yet.
+    """The session with its last `keep` turns (`completed`: completed turns); None if there is no session file yet.
 
     The lock is released before the caller prints anything: a pager that waits must not stop a writer.
     """
@@ -61,7 +61,7 @@ def read_session(home: Home, keep: int | None = None, *, completed: bool = False
 
 
 def tell_state(path: str, report: Report, tell: Tell) -> None:
-    """Say what is not clean about the session. Raises InvalidData if it is invalid: the first finding, and a hint."""
+    """Report why the session is not clean. If it is invalid, raises InvalidData with that finding and a hint."""
     if report.in_use:
         tell(IN_USE)
     if report.state == "invalid":
@@ -73,7 +73,7 @@ def tell_state(path: str, report: Report, tell: Tell) -> None:
 def pick(turns: Sequence[Turn], wanted: str) -> Turn:
     """The turn that `wanted` names: its number, its id, or an unambiguous beginning of its id.
 
-    Raises NotFound, or UsageMistake if more than one begins so.
+    Raises NotFound, or UsageMistake if more than one id begins so.
     """
     if wanted.isdecimal():
         for turn in turns:
@@ -92,7 +92,7 @@ def pick(turns: Sequence[Turn], wanted: str) -> Turn:
 def begins(turn_id: str, wanted: str) -> bool:
     """Whether `wanted` is a beginning of `turn_id`.
 
-    A few digits are a number and nothing else: `forget 0` must not remove the only turn there is.
+    A few digits are always a number: `forget 0` must not remove the only turn there is.
     """
     is_number = wanted.isdecimal() and len(wanted) < MIN_ID_DIGITS
     return bool(wanted) and not is_number and turn_id.startswith(wanted.lower())
@@ -104,7 +104,7 @@ def shown_status(turn: Turn, in_use: bool) -> str:
 
 
 def check(home: Home, path: str, advance: Callable[[int], None]) -> Report:
-    """The report on the file at `path`, all its findings; `advance` gets the number of bytes of each piece read.
+    """The report on the file at `path`, with all findings; `advance` gets the number of bytes of each piece read.
 
     An unfinished end is no finding while a writer holds the session. Raises NotFound, AccessRefused or StorageFailed.
     """

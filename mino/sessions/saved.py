@@ -25,16 +25,16 @@ from mino.journal.recovery import COPY_NAME
 from mino.text import shell_word
 
 SUFFIX = ".jsonl"
-MAX_NAME_BYTES = 200  # with what is added to it, a name stays below the 255 bytes of most file systems
+MAX_NAME_BYTES = 200  # with its additions, a name stays below the 255 bytes of most file systems
 _OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
-_LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone takes into the year 10000
+_LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone moves into the year 10000
 
 
 class Saved(NamedTuple):
     """A conversation that is saved as `name`.
 
-    Not `is_new`: a saved session of that name held these very records before, and nothing was written. `older` is the
-    name under which another copy that had this name is kept.
+    If it is not `is_new`, a saved session of that name held these very records before, and nothing was written. `older`
+    is the name under which another copy that had this name is kept.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Saved(NamedTuple):
 
 
 def name_flaw(name: str) -> str | None:
-    """Why `name` cannot be the name of a saved session, as the end of a sentence; None where it can."""
+    """Why `name` cannot be the name of a saved session, as the end of a sentence; None if it can."""
     base = _OLDER.sub("", name)
     if not name.strip():
         return "it is empty"
@@ -61,7 +61,7 @@ def name_flaw(name: str) -> str | None:
 
 
 def path_of(directory: str, name: str) -> str:
-    """The file of the saved session `name`. Raises UsageMistake where no session can be named so."""
+    """The file of the saved session `name`. Raises UsageMistake if no session can have that name."""
     flaw = name_flaw(name)
     if flaw:
         raise UsageMistake(f"'{name[:60]}' cannot be the name of a session: {flaw}", "mino session --help")
@@ -69,7 +69,7 @@ def path_of(directory: str, name: str) -> str:
 
 
 def names(directory: str) -> list[str]:
-    """The names of the saved sessions in `directory`, sorted; none where it is missing."""
+    """The names of the saved sessions in `directory`, sorted; none if it is missing."""
     try:
         files = os.listdir(directory)
     except FileNotFoundError:
@@ -82,9 +82,9 @@ def names(directory: str) -> list[str]:
 
 @contextmanager
 def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
-    """The bytes of the saved session `name`, checked by the strict loader before the first of them is given.
+    """The bytes of the saved session `name`, which the strict loader checks before the first of them is given.
 
-    Raises NotFound, InvalidData where the file is not clean (it is left as it is), and as `open_regular` does.
+    Raises NotFound, InvalidData if the file is not clean (it is left as it is), and as `disk.open_regular` does.
     """
     path = path_of(directory, name)
     with _open(path, name) as fd:
@@ -110,7 +110,7 @@ def find_equal(directory: str, journal: Journal) -> str | None:
     """The name of a saved session that holds the very records of `journal`; None if there is none."""
     for name in names(directory):
         path = path_of(directory, name)
-        # A file that cannot be read holds nothing: then one copy too many is made, not one too few.
+        # A file that cannot be read counts as different: then one copy too many is made, not one too few.
         with suppress(OSError, MinoError):
             if os.path.getsize(path) == journal.size and begins_with(journal, path):
                 return name
@@ -118,7 +118,7 @@ def find_equal(directory: str, journal: Journal) -> str | None:
 
 
 def begins_with(journal: Journal, path: str) -> bool:
-    """Whether `journal` begins with all that is in the file at `path`. Raises as `open_regular` does."""
+    """Whether `journal` begins with all that is in the file at `path`. Raises as `disk.open_regular` does."""
     with disk.opened(path) as fd:
         ours = journal.chunks()
         return all(next(ours, b"").startswith(theirs) for theirs in disk.chunks(fd, path))
@@ -127,7 +127,7 @@ def begins_with(journal: Journal, path: str) -> bool:
 def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) -> Saved:
     """Save `journal` as `name`. An older copy of that name with other content is kept under a name of its own.
 
-    Without `keep_beginning` it is not, where the journal goes on from it: then all its records are in the new copy.
+    Without `keep_beginning` it is not kept if the journal continues it: then all its records are in the new copy.
     Raises UsageMistake, CannotCreate, StorageFailed, AccessRefused; then the older copy is as it was.
     """
     path = path_of(directory, name)
@@ -156,9 +156,9 @@ def _records(turns: Iterable[tuple[str, str]]) -> Iterator[bytes]:
 
 
 def _keep_older(directory: str, name: str, path: str) -> str:
-    """Copy, not rename: after a crash between the two steps the name must still have its session.
+    """Copy it and do not rename it: after a crash between the two steps the name must still have its session.
 
-    A copy that an attempt before this one made is taken again: a job that saves on a full disk would fill it with them.
+    A copy of an earlier attempt is used again, because a job that saves on a full disk would otherwise fill it.
     """
     with _open(path, name) as fd:
         names = _candidates(_older_stem(name, file_time(os.fstat(fd))), "~")
@@ -169,7 +169,7 @@ def _keep_older(directory: str, name: str, path: str) -> str:
 
 
 def _is_another(copy: str, path: str) -> bool:
-    """Whether something other than the content of `path` has the name `copy`; a link is, whatever it leads to."""
+    """Whether something other than the content of `path` has the name `copy`; a link counts, whatever it leads to."""
     if not os.path.lexists(copy):
         return False
     try:
@@ -179,7 +179,7 @@ def _is_another(copy: str, path: str) -> bool:
 
 
 def file_time(facts: os.stat_result) -> float:
-    """When a file was written, in seconds since 1970, within what datetime holds: a backup can bring any time."""
+    """When a file was written, in seconds since 1970, limited to what datetime holds: a backup can bring any time."""
     return min(max(facts.st_mtime, 0.0), _LAST_TIME)
 
 
@@ -212,7 +212,7 @@ def _candidates(stem: str, end: str) -> Iterator[str]:
 
 
 def refuse_missing(directory: str, name: str) -> None:
-    """Raise NotFound where there is no saved session `name`, StorageFailed where its file is a link or no file."""
+    """Raise NotFound if there is no saved session `name`, StorageFailed if its file is a link or not a regular file."""
     path = path_of(directory, name)
     try:
         mode = os.stat(path, follow_symlinks=False).st_mode
@@ -226,7 +226,7 @@ def refuse_missing(directory: str, name: str) -> None:
 
 
 def delete(directory: str, name: str) -> None:
-    """Delete the saved session `name`, which is there, and sync the directory. Raises StorageFailed."""
+    """Delete the saved session `name`, which exists, and sync the directory. Raises StorageFailed."""
     path = path_of(directory, name)
     try:
         os.unlink(path)

@@ -1,9 +1,9 @@
 """The live conversation and the saved ones: save, load, open, start, undo, delete; for `mino session` and `mino chat`.
 
 Each function works on a conversation that is open and locked, changes the content of its session file in one rename,
-and leaves the conversation on the new content, with its context. What is replaced is saved first. A failure before
-the rename leaves everything as it was. `current`, the name of the live conversation, is cleared before the rename and
-written after it: a crash between loses the name, and never saves one conversation under the name of another.
+and leaves the conversation on the new content, with its context. The replaced content is saved first. A failure
+before the rename leaves everything as it was. `current`, the name of the live conversation, is cleared before the
+rename and written after it: a crash in between loses the name, but never saves a conversation under another's name.
 """
 
 import os
@@ -27,8 +27,8 @@ from mino.text import shell_word
 class Replaced(NamedTuple):
     """What became of the live conversation.
 
-    `action`: `loaded` from the saved session `name`, `started` empty, or `unchanged` where `name` was open already.
-    `turns` it has now. `kept` says where what it replaced is saved; None where that was empty.
+    `action` is `loaded` from the saved session `name`, `started` empty, or `unchanged` if `name` was open already.
+    `turns` is the number of turns now. `kept` is the saved copy of the old conversation; None if that was empty.
     """
 
     action: Literal["loaded", "started", "unchanged"]
@@ -56,7 +56,7 @@ def save(home: Home, conversation: Conversation, name: str) -> Saved:
 
 
 def load(home: Home, conversation: Conversation, name: str) -> Replaced:
-    """Replace the conversation by the saved session `name`.
+    """Replace the conversation with the saved session `name`.
 
     Raises UsageMistake for a bad name, NotFound, InvalidData for a saved session that is not clean, and as `save`.
     """
@@ -64,20 +64,20 @@ def load(home: Home, conversation: Conversation, name: str) -> Replaced:
     with saved.open_clean(home.saved, name) as data:
         before = live_name(home)
         kept = _keep(home, conversation, apart_from=name)
-        # Loaded again under the name it has, the conversation goes back to its checkpoint and keeps the name.
+        # A conversation that is loaded again under its own name goes back to its checkpoint, and keeps the name.
         _replace(home, conversation, data, name if name == before else None)
     return Replaced("loaded", name, conversation.turns, kept)
 
 
 def start(home: Home, conversation: Conversation) -> Replaced:
-    """Replace the conversation by an empty one without a name (`/clear`). Raises as `save`."""
+    """Replace the conversation with an empty one without a name (`/clear`). Raises as `save`."""
     kept = _keep(home, conversation)
     _replace(home, conversation, (), None)
     return Replaced("started", None, 0, kept)
 
 
 def open_named(home: Home, conversation: Conversation, name: str) -> Replaced:
-    """Get or create: go on with the saved session `name`, or start empty; the conversation has that name from now on.
+    """Get or create: continue the saved session `name`, or start empty; the conversation has that name from now on.
 
     It is saved back under it when another one takes its place. Raises as `load`, but not NotFound.
     """
@@ -94,7 +94,7 @@ def open_named(home: Home, conversation: Conversation, name: str) -> Replaced:
 def undo(home: Home, conversation: Conversation) -> Undone:
     """Remove the last turn, whatever its status; the conversation with it is saved first.
 
-    Raises NotFound where there is no turn, and as `save`.
+    Raises NotFound if there is no turn, and as `save`.
     """
     last = deque(Loading(conversation.journal.chunks()), 1)
     if not last:
@@ -115,14 +115,14 @@ def _first_bytes(chunks: Iterable[bytes], count: int) -> Iterator[bytes]:
 
 
 def delete(home: Home, name: str) -> bool:
-    """Delete the saved session `name`, under the lock; whether the live conversation had that name, which it loses.
+    """Delete the saved session `name`, under the lock; returns whether the live conversation had, and loses, the name.
 
     Raises UsageMistake for a bad name, NotFound, StorageFailed.
     """
     saved.refuse_missing(home.saved, name)
     was_live = live_name(home) == as_live(home, name)
     if was_live:
-        # First, because with the name the conversation would bring back what the user wants to be gone.
+        # The name goes first, because with it the conversation would bring back the session that the user deletes.
         set_live_name(home, None)
     saved.delete(home.saved, name)
     return was_live
@@ -139,9 +139,9 @@ def live_name(home: Home) -> str | None:
 
 
 def as_live(home: Home, name: str) -> str:
-    """`name`, or the live name where both are one file: many disks of a Mac take `Foo` and `foo` for the same name.
+    """`name`, or the live name if both are one file: on many disks of a Mac, `Foo` and `foo` are the same name.
 
-    Without it the live conversation would be saved over the very checkpoint that is loaded.
+    Without this the live conversation would be saved over the very checkpoint that is loaded.
     """
     live = live_name(home)
     if live is not None and disk.is_same(saved.path_of(home.saved, live), saved.path_of(home.saved, name)):
@@ -166,10 +166,10 @@ def set_live_name(home: Home, name: str | None) -> None:
 
 
 def _keep(home: Home, conversation: Conversation, apart_from: str | None = None) -> Saved | None:
-    """Save what is about to be replaced, unless it is empty: under its name, or where none holds it under a new one.
+    """Save the old conversation, unless it is empty: under its name, else under a new one if no saved session is equal.
 
-    The saved session `apart_from` is the one to be loaded: it must stay what it is, so what goes on from it is kept
-    as another copy of its name.
+    The saved session `apart_from` is the one to be loaded: it must not change, so a conversation that continues it is
+    kept as another copy of its name.
     """
     if not conversation.turns:
         return None
@@ -185,8 +185,8 @@ def _keep(home: Home, conversation: Conversation, apart_from: str | None = None)
 
 def _replace(home: Home, conversation: Conversation, data: Iterable[bytes], name: str | None) -> None:
     """Give the conversation the records in `data` and the name `name`."""
-    # A signal between the rename and the reading of what was renamed would leave a program that goes on (`chat`) with
-    # the turns of one conversation and the file of another.
+    # A signal between the rename and the reading of the new file would leave a program that continues (`chat`) with the
+    # turns of one conversation and the file of another.
     with signals.deferred():
         before = live_name(home)
         if name != before:

@@ -1,1 +1,1 @@
-"""People at a terminal, and the programs that stand in for them: what they say and what they are shown."""
+"""People at a terminal, and the programs that stand in for them: their input and their output."""

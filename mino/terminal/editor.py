@@ -1,6 +1,6 @@
 """The line editor of `chat` on a terminal; the only module that knows prompt_toolkit.
 
-Enter sends, Alt+Enter begins a new line, and what is pasted is one question, however many lines it has.
+Enter sends, Alt+Enter begins a new line, and a paste is one question, however many lines it has.
 """
 
 import os
@@ -29,10 +29,10 @@ _INDENT = " " * len(PROMPT)  # before the further lines of a question
 
 
 class Editor:
-    """Reads what a person types. Earlier input is kept in memory alone: files hold what was asked, once."""
+    """Reads what a person types. It keeps earlier input in memory alone, so that files hold a question only once."""
 
     def __init__(self, complete: Complete) -> None:
-        # Asked where its cursor is, a terminal answers as if it typed; one that does not answer gets a warning.
+        # A terminal that is asked for its cursor answers as if it typed; one that does not answer gets a warning.
         screen = Vt100_Output(_text(output.STDOUT, "w"), _size, term=os.environ.get("TERM"), enable_cpr=False)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
@@ -52,20 +52,20 @@ class Editor:
         )
 
     def read(self) -> bytes | None:
-        """What is typed next. Raises Interrupted for a signal, and for Ctrl+C as if it had sent one."""
+        """The next input; None at its end. Raises Interrupted for a signal, and for Ctrl+C as if it had sent one."""
         with signals.deferred(self._wake):
             text: str | None
             try:
                 text = self._session.prompt(pre_run=self._check, set_exception_handler=False, handle_sigint=False)
             except KeyboardInterrupt:
                 signal.raise_signal(signal.SIGINT)
-                text = ""  # where SIGINT is ignored
+                text = ""  # if SIGINT is ignored
             except (EOFError, OSError):  # the terminal itself may be gone, with or without a SIGHUP
                 text = None
-            # The editor shows no more lines than the window has; what was said is to stand there whole.
+            # The editor shows no more lines than the window has, but the whole question must stay on the screen.
             typed = self._session.default_buffer.text.rstrip("\n")
             output.show_lines([PROMPT + typed.replace("\n", "\n" + _INDENT)])
-        # What is pasted often ends with a newline, which is no part of the question.
+        # A paste often ends with a newline, which is not part of the question.
         return None if text is None else text.rstrip("\n").encode("utf-8", "surrogateescape")
 
     def _wake(self) -> None:
@@ -83,7 +83,7 @@ class Editor:
 
 
 def _size() -> Size:
-    """The window without its last row: clearing all of it makes some terminals keep a copy of what was there."""
+    """The window without its last row, because some terminals keep a copy of a window that is cleared whole."""
     try:
         columns, rows = os.get_terminal_size(output.STDOUT)
     except OSError:
@@ -98,7 +98,7 @@ def _text(fd: int, mode: str) -> TextIO:
 
 @contextmanager
 def without_echo() -> Iterator[None]:
-    """What is typed amid an answer is not shown there; the editor shows it when it reads next."""
+    """Hide input that is typed during an answer; the editor shows it when it reads next."""
     before = termios.tcgetattr(STDIN)
     quiet = [*before]
     quiet[3] &= ~termios.ECHO

@@ -1,6 +1,6 @@
 """stdout and stderr: answers byte for byte, notices and hints.
 
-stdout carries answers and what a command was asked to print, nothing else. Every line on stderr begins with
+stdout carries answers and the requested output of a command, and nothing else. Every line on stderr begins with
 `mino: ` or `hint: ` (mino(1), MESSAGES). Text goes out unbuffered, by `os.write`, so that a pipe gets each delta as it
 arrives and no buffer is left to fail at exit.
 """
@@ -19,7 +19,7 @@ STDERR = 2
 
 
 def is_terminal(fd: int) -> bool:
-    """Whether a person sees `fd`; a closed one is no terminal."""
+    """Whether a person sees `fd`; a closed one is not a terminal."""
     try:
         return os.isatty(fd)
     except OSError:
@@ -29,13 +29,13 @@ def is_terminal(fd: int) -> bool:
 def show(text: str) -> None:
     """Write `text` to stdout now; on a terminal its control characters are visible, in a pipe the bytes are exact.
 
-    Raises ReaderGone when the reader closed the pipe, StorageFailed when stdout cannot be written.
+    Raises ReaderGone if the reader closed the pipe, StorageFailed if stdout cannot be written.
     """
     _write(STDOUT, (visible(text) if is_terminal(STDOUT) else text).encode("utf-8", "replace"))
 
 
 def is_stuck() -> bool:
-    """Whether a signal is to end the process and stdout's reader takes nothing more: a newline would wait for it."""
+    """Whether a signal will end the process and stdout's reader takes nothing more: a newline would wait for it."""
     return signals.is_pending() and not select.select([], [STDOUT], [], 0)[1]
 
 
@@ -59,7 +59,7 @@ def show_json(value: object) -> None:
 
 
 def draw(text: str, columns: int) -> int:
-    """Show `text` on the current line of stderr, over the `columns` of what stood there; the columns it takes."""
+    """Show `text` on the current line of stderr, over the `columns` of the last text; returns the new columns."""
     line = _cut("mino: " + visible_message(text)) if text else ""
     blanks = " " * max(0, columns - len(line))
     with suppress(ReaderGone, StorageFailed):
@@ -68,7 +68,7 @@ def draw(text: str, columns: int) -> int:
 
 
 def _cut(line: str) -> str:
-    """`line` in the width of the terminal: one that wraps cannot be drawn over."""
+    """`line` cut to the width of the terminal, because a line that wraps cannot be drawn over."""
     try:
         width = os.get_terminal_size(STDERR).columns or 80
     except OSError:
@@ -76,7 +76,7 @@ def _cut(line: str) -> str:
     return line if len(line) < width else "…" + line[len(line) - width + 2 :]
 
 
-_waiting = 0  # the columns of what `show_waiting` wrote, while it stands there
+_waiting = 0  # the columns of the text of `show_waiting`, while it is shown
 
 
 def show_waiting(text: str) -> None:
@@ -88,7 +88,7 @@ def show_waiting(text: str) -> None:
 
 
 def clear_waiting() -> None:
-    """Take away what `show_waiting` wrote. Blanks, not an escape sequence: every terminal knows them."""
+    """Remove the text of `show_waiting`, with blanks and no escape sequence, because every terminal knows blanks."""
     global _waiting
     if _waiting:
         _send(STDOUT, b"\r" + b" " * _waiting + b"\r")
@@ -96,10 +96,10 @@ def clear_waiting() -> None:
 
 
 class AnswerStream:
-    """stdout while one answer arrives: a pipe that breaks ends it, a disk that is full does not.
+    """stdout while one answer arrives: a broken pipe ends it, a full disk does not.
 
-    `label` stands before its first piece. `failure` is set where stdout cannot be written: the turn is still finished
-    and saved (mino-ask(1)).
+    `label` is shown before the first piece. `failure` is set if stdout cannot be written: the turn is still finished
+    and saved (mino-ask(1), When it is interrupted).
     """
 
     def __init__(self, label: str = "") -> None:
@@ -108,7 +108,7 @@ class AnswerStream:
         self._last = "\n"
 
     def begin(self) -> None:
-        """Show that an answer is waited for, if it has a label. Raises ReaderGone and StorageFailed."""
+        """Show that Mino waits for an answer, if it has a label. Raises ReaderGone and StorageFailed."""
         if self._label:
             show("\n")
             show_waiting(f"{self._label}...")
@@ -124,9 +124,9 @@ class AnswerStream:
                 self.failure = failure
 
     def end(self) -> None:
-        """Add the newline that the answer, or the part of it that came, does not have itself.
+        """Add a newline if the answer, or the part of it that arrived, does not end in one.
 
-        A reader that is gone does not get it, and does not hide what ended the answer: a disk that is full, say.
+        A reader that is gone does not get it, and does not hide the failure that ended the answer.
         """
         with suppress(ReaderGone):
             clear_waiting()
@@ -135,7 +135,7 @@ class AnswerStream:
 
 
 def notice(sentence: str) -> None:
-    """One `mino: ` line on stderr. A stderr that is closed or full loses it: the work goes on."""
+    """Write one `mino: ` line to stderr. If stderr is closed or full, the line is lost and the work continues."""
     _tell("mino: ", sentence)
 
 
@@ -143,18 +143,18 @@ _mino = "mino"  # how a hint calls this program
 
 
 def name_home(home: str | None) -> None:
-    """From now on a hint gives its command the `--home` of this one; without it another conversation would be meant."""
+    """Add `--home` to the commands of later hints, which would otherwise work on another conversation."""
     global _mino
     _mino = f"mino --home {shell_word(home)}" if home else "mino"
 
 
 def hint(command: str) -> None:
-    """One `hint: ` line on stderr: what to run next."""
+    """Write one `hint: ` line to stderr: what to run next."""
     _tell("hint: ", _mino + command.removeprefix("mino") if command.startswith("mino ") else command)
 
 
 def show_failure(failure: MinoError) -> None:
-    """The message of `failure` on stderr, and its hint if it has one."""
+    """Write the message of `failure` to stderr, and its hint if it has one."""
     notice(failure.message)
     if failure.hint:
         hint(failure.hint)

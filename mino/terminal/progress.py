@@ -1,15 +1,15 @@
-"""How far a long check is: one line on stderr, which only a person at a terminal sees, and only after half a second."""
+"""The progress of a long check: one line on stderr, shown only on a terminal, and only after half a second."""
 
 import time
 
 from mino.terminal import output
 
 _PATIENCE = 0.5  # seconds without a word
-_PERIOD = 0.1  # seconds between two pictures; a terminal over a slow line must not hold the work up
+_PERIOD = 0.1  # seconds between two updates; a terminal on a slow line must not delay the work
 
 
 class Progress:
-    """Progress of `what` towards `total`; where that is 0 or unknown there is nothing to show."""
+    """Progress of `what` towards `total`; nothing is shown if that is 0 or unknown."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what = what
@@ -19,7 +19,7 @@ class Progress:
         self._columns = 0
 
     def advance(self, size: int) -> None:
-        """`size` more of the total is done."""
+        """Count `size` more of the total as done."""
         self._done += size
         now = time.monotonic()
         if now >= self._next:
@@ -27,6 +27,6 @@ class Progress:
             self._columns = output.draw(f"{self._what}: {min(100, 100 * self._done // self._total)} %", self._columns)
 
     def clear(self) -> None:
-        """Take the line away, so that other words can stand there."""
+        """Remove the line, so that other text can take its place."""
         if self._columns:
             self._columns = output.draw("", self._columns)

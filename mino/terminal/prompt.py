@@ -1,4 +1,4 @@
-"""What a person or a script says: bytes → the text of a question, and the lines of `chat` one after another."""
+"""The input of a person or a script: bytes → the text of a question, and the lines of `chat` one after another."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ Complete = Callable[[str], tuple[str, list[str]]]
 
 
 class Prompt(Protocol):
-    """Where `chat` gets its questions from."""
+    """The source of the questions of `chat`."""
 
     def read(self) -> bytes | None:
-        """What is said next, without its newline; None at the end. Raises Interrupted, ReaderGone, StorageFailed."""
+        """The next input, without its newline; None at the end. Raises Interrupted, ReaderGone, StorageFailed."""
 
 
 class Lines:
-    """Plain lines of standard input. What no terminal echoes is written after `You> `, so stdout is a transcript."""
+    """Plain lines of standard input. A line that no terminal echoes is shown after `You> `: stdout is a transcript."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -67,10 +67,10 @@ class Lines:
 
 
 def read_prompt(words: Sequence[str]) -> str:
-    """The question: the words; where one is `-`, or there is none, standard input too.
+    """The question: the words, and standard input too if one of them is `-`, or if there are none.
 
-    With words alone standard input is not touched: in `while read` the loop's lines are there, under a supervisor a
-    pipe that never ends. Raises UsageMistake for no question, InvalidData where it is not text.
+    With words alone standard input is not read: it has the loop's lines in `while read`, and may be a pipe that never
+    ends under a supervisor. Raises UsageMistake for no question, InvalidData if it is not text.
     """
     spoken = b" ".join(os.fsencode(word) for word in words if word != "-")
     prompt = spoken
@@ -86,13 +86,13 @@ def read_prompt(words: Sequence[str]) -> str:
 
 
 def read_stdin() -> bytes:
-    """All of standard input. Raises StorageFailed where it cannot be read."""
+    """All of standard input. Raises StorageFailed if it cannot be read."""
     pieces = [b"-"]
     while pieces[-1]:
         try:
             pieces.append(os.read(STDIN, 1 << 20))
         except BlockingIOError:
-            # Another program made this pipe non-blocking; `sys.stdin` would take what is there for the whole of it.
+            # Another program made this pipe non-blocking; `sys.stdin` would take the part that is there for all of it.
             select.select([STDIN], [], [])
         except OSError as error:
             raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
@@ -108,7 +108,7 @@ def _without_newlines(data: bytes) -> bytes:
 
 
 def to_text(prompt: bytes) -> str:
-    """`prompt` as text. Raises InvalidData where it is not UTF-8 or has a NUL in it, with the place."""
+    """`prompt` as text. Raises InvalidData, with the place, if it is not UTF-8 or has a NUL in it."""
     try:
         text = prompt.decode()
     except UnicodeDecodeError as error:

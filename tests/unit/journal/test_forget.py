@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from mino.journal.forget import Removal, find, forget, ids_in, without
+from mino.journal.forget import Removal, find, forget, ids_in, naming, without
 from tests.homes import completed, ended, numbered, questions, state_of, turns_of
 from tests.system.program import CASES
 
@@ -125,3 +125,14 @@ def test_no_case_is_too_broken(case: str, tmp_path_factory: pytest.TempPathFacto
         forget(str(path), {turn_id}, dry_run=False)
         assert turn_id.encode() not in path.read_bytes()
     assert ids_in([path.read_bytes()]) == set()
+
+
+def test_a_turn_is_named_wherever_its_id_stands() -> None:
+    """A run of digits may be longer than an id, and an id that somebody else made may be no 32 digits."""
+    odd = "turn 七"
+    named_in = naming({ID_A, ID_B, odd})
+    assert named_in(b'{"turn_id":"' + ID_B.encode() + b'"') == ID_B
+    assert named_in(b"0f" + ID_A.encode() + b"0f") == ID_A
+    assert named_in("坏 turn 七 😀".encode()) == odd
+    assert named_in(ID_A.encode()[:31]) is None
+    assert named_in(b"") is None

@@ -105,6 +105,7 @@ def test_one_bad_line_in_a_batch_changes_nothing_for_the_others() -> None:
     assert list(scan.read(GOOD)) == [json.loads(line) for line in GOOD]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(8))
 def test_both_paths_agree_on_a_million_records(part: int) -> None:
     choice = random.Random(part)

@@ -31,11 +31,19 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], bytes]]:
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], bytes]]:
-    """stdout is a terminal; what it was sent."""
+    """stdout is a terminal; what it was sent, which may arrive in pieces: up to a mark that is sent after it."""
     master, slave = pty.openpty()
     tty.setraw(slave)
     monkeypatch.setattr(output, "STDOUT", slave)
-    yield lambda: os.read(master, 1 << 20)
+
+    def read() -> bytes:
+        os.write(slave, b"\0")
+        data = b""
+        while not data.endswith(b"\0"):
+            data += os.read(master, 1 << 20)
+        return data[:-1]
+
+    yield read
     os.close(master)
     os.close(slave)
 

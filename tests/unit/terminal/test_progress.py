@@ -14,7 +14,7 @@ from mino.terminal.progress import Progress
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """stderr is a terminal; what it was sent, up to a mark that is sent after it."""
+    """stderr is a terminal; what it was sent, which may arrive in pieces: up to a mark that is sent after it."""
     master, slave = pty.openpty()
     tty.setraw(slave)
     monkeypatch.setattr(output, "STDERR", slave)

@@ -167,7 +167,12 @@ def test_nobody_is_waited_for_when_the_reader_of_stdout_is_gone(monkeypatch: pyt
     monkeypatch.setattr(output, "STDOUT", write_end)
     lines = Lines()
     threading.Timer(0.05, os.close, [read_end]).start()
+    late = threading.Timer(20, os.write, [held_open, b"\n"])  # ends the test if the reader is not noticed
+    late.start()
     with pytest.raises(ReaderGone):
         lines.read()
+    assert late.is_alive()
+    late.cancel()
+    late.join()
     for fd in (stdin, held_open, write_end):
         os.close(fd)
