@@ -57,9 +57,9 @@ def deferred(wake: Callable[[], None] | None = None) -> Iterator[None]:
     `wake` is called when one comes; an event loop needs it, because it swallows the exceptions of a handler.
     """
     global _deferring, _wake
-    handlers = install()
     before = _deferring, _wake
-    _deferring, _wake = True, wake
+    _deferring, _wake = True, wake  # first, or a signal right after `install` would raise here
+    handlers = install()
     try:
         yield
     finally:

@@ -100,10 +100,14 @@ def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
 
 @contextmanager
 def _open(path: str, name: str) -> Iterator[int]:
-    if not os.path.lexists(path):
-        raise NotFound(f"there is no saved session '{name}'", "mino session list")
-    with disk.opened(path) as fd:
+    try:
+        fd = disk.open_regular(path, os.O_RDONLY)
+    except NotFound:
+        raise NotFound(f"there is no saved session '{name}'", "mino session list") from None
+    try:
         yield fd
+    finally:
+        os.close(fd)
 
 
 def find_equal(directory: str, journal: Journal) -> str | None:

@@ -499,6 +499,4 @@ def test_ask_tells_it_on_a_terminal_alone(mino: Program, server: ScriptedServer)
     assert finish(process).status == 0
     told = os.read(master, 65536).decode().replace("\r\n", "\n")
     os.close(master)
-    assert told.startswith(
-        "mino: the context is large: 21 turns are sent with every question\nhint: mino session save "
-    )
+    assert told.startswith("mino: the context is large: 21 turns sent with every question\nhint: mino session save ")

@@ -184,3 +184,10 @@ def test_a_session_is_deleted_or_that_is_told(directory: Path) -> None:
         saved.refuse_missing(str(directory), "旧的")
     with pytest.raises(StorageFailed, match=r"cannot delete '.*旧的\.jsonl': No such file"):
         saved.delete(str(directory), "旧的")
+
+
+def test_a_folder_that_is_a_file_is_not_a_missing_session(tmp_path: Path) -> None:
+    """A copy that cannot be reached was reported as one that does not exist."""
+    (tmp_path / "saved").write_bytes(b"")
+    with pytest.raises(StorageFailed, match="Not a directory"), saved.open_clean(str(tmp_path / "saved"), "检查点"):
+        pass
