@@ -11,7 +11,9 @@ from tests.system.program import Program
 _LOOP = """
 import json, os, sys
 import requests
+import encodings.idna, requests.adapters, requests.utils
 import mino.commands.ask, mino.commands.recover, mino.journal.schema
+mino.journal.schema.are_valid([])  # makes the validator, which every child would otherwise make
 from mino.__main__ import run
 
 statuses = os.fdopen(os.dup(1), "w")
