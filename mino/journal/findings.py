@@ -9,7 +9,7 @@ from mino.text import shell_word
 
 State = Literal["clean", "recoverable", "invalid", "in-use"]
 
-RECOVERABLE = ("torn-tail", "tail-syntax", "open-turn")
+RECOVERABLE = ("torn-tail", "tail-syntax", "torn-write", "open-turn")
 NEWER = ("unknown-version", "unknown-type", "unknown-field")  # written by a newer Mino, or edited by hand
 INVALID = (
     *("bad-json", "duplicate-key", *NEWER),

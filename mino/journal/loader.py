@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from mino.journal import scan
 from mino.journal.findings import INVALID, BadLine, Finding, Report
 from mino.journal.order import Order, Turn
+from mino.journal.record import Record
 from mino.text import count
 
 
@@ -28,6 +29,9 @@ class Loading:
         self._line = 0
         # The last line so far, if it is not JSON: it is a tail only if no line follows.
         self._doubtful: Finding | None = None
+        self._doubtful_has_nul = False
+        # The line after it, if both may be the torn write of an answer and its end: then no further line follows.
+        self._second: tuple[Record | BadLine, Finding] | None = None
         self._over = False  # the file is invalid, and nobody asked for the rest
 
     def judge(self) -> Report:
@@ -41,12 +45,12 @@ class Loading:
             if whole:
                 yield from self._take(lines)
             else:
-                self._tear(lines[0])
+                yield from self._tear(lines[0])
             if self._over:
                 break
         report, order = self.report, self._order
         if self._doubtful and not self._over:
-            self._find(self._doubtful._replace(code="tail-syntax"))
+            self._find(self._doubtful._replace(code="torn-write" if self._second else "tail-syntax"))
         report.next_seq = order.next_seq
         if order.turn:
             report.open_turn = order.turn.turn_id
@@ -61,14 +65,19 @@ class Loading:
         # These are local, because the loop runs once for every record of a long history; its end writes them back.
         number, end, bad = self._line, report.bytes, 0
         for line, record in zip(lines, scan.read(lines), strict=True):
-            if self._doubtful:
-                self._settle_doubt()
+            if self._doubtful and not self._is_torn_write(line, record):
+                yield from self._settle_doubt()
                 if self._over:
                     break
             number += 1
             byte, end = end, end + len(line) + 1
+            if self._doubtful:
+                bad += 1
+                self._second = record, Finding("bad-json", number, byte, getattr(record, "message", ""))
+                continue
             if isinstance(record, BadLine):
                 bad += 1
+                self._doubtful_has_nul = b"\0" in line
                 self._refuse(record, Finding(record.code, number, byte, record.message))
             else:
                 turn = order.take(record, number, byte)
@@ -91,16 +100,48 @@ class Loading:
             self._order.skip_line()
             self._find(finding)
 
-    def _settle_doubt(self) -> None:
+    def _is_torn_write(self, line: bytes, record: Record | BadLine | None) -> bool:
+        """Whether `line` may be the second half of one write, of which a sector was lost and reads as zeros.
+
+        The doubtful line before it must follow the question of an open turn. `record` is None for a torn tail.
+        """
+        doubtful, turn, order = self._doubtful, self._order.turn, self._order
+        if self._second or not doubtful or not turn or not order.certain or turn.first_line + 1 != doubtful.line:
+            return False
+        if record is None or (isinstance(record, BadLine) and record.code == "bad-json"):
+            return self._doubtful_has_nul or b"\0" in line
+        if isinstance(record, BadLine) or record["type"] != "turn_end":
+            return False
+        return self._doubtful_has_nul and (record["turn_id"], record["seq"]) == (turn.turn_id, order.next_seq + 1)
+
+    def _settle_doubt(self) -> Iterator[Turn]:
         """Another line follows, so the line that is not JSON is not a tail; it may have been any record."""
+        second, self._second = self._second, None
+        self._order.skip_line()
         if self._doubtful:
-            self._order.skip_line()
             self._find(self._doubtful)
             self._doubtful = None
+        if not second or self._over:
+            return
+        record, finding = second
+        if isinstance(record, BadLine):
+            self._order.skip_line()
+            self._find(finding)
+            return
+        self.report.records += 1
+        turn = self._order.take(record, finding.line, finding.byte)
+        if turn:
+            self.report.turns[turn.status] += 1
+            yield turn
 
-    def _tear(self, tail: bytes) -> None:
-        self._settle_doubt()
+    def _tear(self, tail: bytes) -> Iterator[Turn]:
         report = self.report
+        if self._doubtful and self._is_torn_write(tail, None):
+            self._second = BadLine("bad-json", ""), self._doubtful
+            report.bytes += len(tail)
+            return
+        if self._doubtful:
+            yield from self._settle_doubt()
         report.end, report.bytes = report.bytes, report.bytes + len(tail)
         if not self._over:
             message = f"found {count(len(tail), 'byte')} without a newline, expected a whole record"

@@ -4,6 +4,7 @@ The order is the guarantee: the copy of the whole file is on disk before the fir
 any point leaves the original bytes in the file or in the copy.
 """
 
+import errno
 import os
 import re
 import time
@@ -68,7 +69,10 @@ def copy_whole(journal: Journal) -> str:
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     copy = f"{stem}-recovery-{now}-{os.urandom(4).hex()}.jsonl"
     try:
-        disk.create(copy, journal.chunks())
+        if os.path.lexists(copy):
+            raise CannotCreate(f"cannot create '{copy}': {os.strerror(errno.EEXIST)}")
+        # Not `create`: half a copy of a process that died would bear the name of a whole one.
+        disk.replace(copy, journal.chunks())
     except (CannotCreate, StorageFailed) as failure:
         raise type(failure)(f"{failure.message}; '{journal.path}' is unchanged", failure.hint) from None
     return copy

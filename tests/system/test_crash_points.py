@@ -155,3 +155,18 @@ def test_forget_changes_each_file_whole_and_can_be_run_again(tmp_path: Path) -> 
         for path in again.rglob("*"):
             assert not path.is_file() or "忘记我".encode() not in path.read_bytes(), path
     assert [turn.user for turn in turns_of(session_of(whole))] == ["earlier question", "other question"]
+
+
+def test_a_file_with_the_name_of_a_recovery_copy_is_a_whole_one(tmp_path: Path) -> None:
+    """A process that died while it copied left half a copy under that name, for ever."""
+    torn = LIVE + '{"v":1,"seq":7,"type":"user_message","text":"半句'.encode()[:-1]
+    base = make_home(tmp_path / "base", torn)
+    _, killed = crash(tmp_path, base, ["history", "recover"])
+    left_half = 0
+    for home, again, status in killed:
+        for copy in (home / "sessions").glob("*-recovery-*"):
+            assert copy.read_bytes() == torn
+        left_half += any((home / "sessions").glob(".mino-*.tmp"))
+        assert status == 0 and session_of(again) == LIVE
+        assert not list(again.rglob(".mino-*.tmp"))
+    assert left_half > 1

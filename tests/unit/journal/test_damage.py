@@ -1,6 +1,7 @@
 """One session of two turns, written by the journal itself; a damage; and what must become of it."""
 
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def append(data: bytes) -> Damage:
     return lambda lines: b"".join(lines) + data
 
 
+TORN_WRITE = [("torn-write", 5), ("open-turn", 4)]
+
 # damage, the findings, and the turns after recovery, as letters: c completed, i interrupted.
 RECOVERED: dict[str, tuple[Damage, list[tuple[str, int]], str]] = {
     "no damage": (append(b""), [], "cc"),
@@ -79,13 +82,59 @@ RECOVERED: dict[str, tuple[Damage, list[tuple[str, int]], str]] = {
     "a whole record without its newline": (append(b"{}"), [("torn-tail", 7)], "cc"),
     "a blank last line": (append(b"\n"), [("tail-syntax", 7)], "cc"),
     "bytes that are not UTF-8": (append(b"\xff\xfe\n"), [("tail-syntax", 7)], "cc"),
+    "a lost sector in the answer": (change(5, b"_message", b"\0" * 8), TORN_WRITE, "ci"),
+    "a lost sector over all of the answer": (instead(5, b"\0" * 512 + b"\n"), TORN_WRITE, "ci"),
+    "lost sectors in the answer and its end": (
+        lambda lines: b"".join([*lines[:4], *(line.replace(b"turn_id", b"\0" * 7) for line in lines[4:])]),
+        TORN_WRITE,
+        "ci",
+    ),
+    "a lost sector in the answer, and half of its end": (
+        lambda lines: b"".join(lines[:4]) + lines[4].replace(b"Rome", b"\0\0\0\0") + lines[5][:30],
+        TORN_WRITE,
+        "ci",
+    ),
+    "a lost sector over the newline between both": (
+        lambda lines: b"".join(lines)[:-110] + b"\0" * 30 + b"".join(lines)[-80:],
+        [("tail-syntax", 5), ("open-turn", 4)],
+        "ci",
+    ),
+    "a lost sector in the end": (change(6, b"completed", b"\0" * 9), [("tail-syntax", 6), ("open-turn", 4)], "ci"),
+    # The writer was killed, the next one ended the turn, and then the power went, before the answer was on disk.
+    "a lost sector in the answer of an interrupted turn": (
+        lambda lines: b"".join(lines[:4]) + b"\0" * 50 + b"\n" + lines[5].replace(b"completed", b"interrupted"),
+        TORN_WRITE,
+        "ci",
+    ),
 }
 
 # damage, the findings, and the turns that a salvage keeps.
 REFUSED: dict[str, tuple[Damage, list[tuple[str, int]], str]] = {
     "a torn record was written on": (change(4, b'"text"', b'"te{"v'), [("bad-json", 4)], "c"),
     "a blank line in the middle": (instead(4, b"\n"), [("bad-json", 4)], "c"),
-    "zeros in the middle": (instead(5, b"\0" * 512 + b"\n"), [("bad-json", 5)], "c"),
+    "zeros in the middle": (instead(2, b"\0" * 512 + b"\n"), [("bad-json", 2)], "c"),
+    "zeros for the last question": (instead(4, b"\0" * 512 + b"\n"), [("bad-json", 4)], "c"),
+    "zeros in the last answer, and a further turn": (
+        lambda lines: b"".join(lines[:4]) + b"\0\n" + lines[5] + lines[3].replace(SECOND.encode(), b"f" * 32),
+        [("bad-json", 5), ("bad-seq", 7), ("open-turn", 7)],
+        "c",
+    ),
+    "zeros in the last answer, and the end of another turn": (
+        lambda lines: b"".join(lines[:4]) + b"\0\n" + lines[5].replace(SECOND.encode(), FIRST.encode()),
+        [("bad-json", 5)],
+        "c",
+    ),
+    "zeros in the last answer, and a wrong seq in the end": (
+        lambda lines: b"".join(lines[:4]) + b"\0\n" + lines[5].replace(b'"seq":6', b'"seq":9'),
+        [("bad-json", 5), ("bad-seq", 6)],
+        "c",
+    ),
+    "a broken last answer without a zero": (change(5, b'"Rome"', b'"Rome'), [("bad-json", 5)], "c"),
+    "a broken last answer without a zero, and half of its end": (
+        lambda lines: b"".join(lines[:4]) + b"{\n" + lines[5][:30],
+        [("bad-json", 5), ("torn-tail", 6)],
+        "c",
+    ),
     "two blank lines at the end": (append(b"\n\n"), [("bad-json", 7), ("tail-syntax", 8)], "cc"),
     "a bad byte in an answer": (change(2, "黎".encode(), b"\xe9"), [("bad-json", 2)], "c"),
     "a key twice": (change(2, b'"seq":2', b'"seq":2,"seq":2'), [("duplicate-key", 2)], "c"),
@@ -210,3 +259,20 @@ def test_every_code_has_a_damage() -> None:
     damages = [findings for _, findings, _ in (RECOVERED | REFUSED | NEVER).values()]
     assert {code for findings in damages for code, _ in findings} == {*RECOVERABLE, *INVALID} == {*CODES} - {*NOTICES}
     assert {code for _, findings, _ in NEVER.values() for code, _ in findings} == {*NEWER}
+
+
+@pytest.mark.parametrize("sector", [8, 16, 64])
+def test_no_lost_sectors_of_the_last_write_make_an_invalid_file(sector: int, tmp_path: Path) -> None:
+    """Of one write each sector reaches the disk or reads as zeros, and the file may be shorter than it was to be."""
+    write_session(tmp_path / "session.jsonl")
+    data = (tmp_path / "session.jsonl").read_bytes()
+    begin = data.index(b'{"v":1,"seq":5')
+    choice = random.Random(sector)
+    for _ in range(2000):
+        size = choice.choice([len(data), choice.randrange(begin, len(data) + 1)])
+        lost = {place for place in range(begin // sector, size // sector + 1) if choice.random() < 0.3}
+        torn = bytes(0 if at >= begin and at // sector in lost else byte for at, byte in enumerate(data[:size]))
+        loading = Loading([torn])
+        completed = [turn.user for turn in loading if turn.status == "completed"]
+        assert loading.report.state in ("clean", "recoverable"), torn
+        assert len(completed) == 2 if torn == data else len(completed) == 1, torn

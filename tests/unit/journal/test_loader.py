@@ -40,6 +40,16 @@ EXPECTED: dict[str, Expected] = {
     "tail-half-character-with-newline": ("recoverable", [("tail-syntax", 7, 689)], 6, TWO, 7, "not UTF-8"),
     "nul-tail": ("recoverable", [("torn-tail", 7, 689)], 6, TWO, 7, "4096 bytes without a newline"),
     "nul-tail-with-newline": ("recoverable", [("tail-syntax", 7, 689)], 6, TWO, 7, "700 NUL bytes"),
+    "torn-write-answer": (
+        *("recoverable", [("torn-write", 5, 475), ("open-turn", 4, 357)]),
+        *(4, {"completed": 1, "open": 1}, 5, "not JSON at byte"),
+    ),
+    "torn-write-both": (
+        *("recoverable", [("torn-write", 5, 475), ("open-turn", 4, 357)]),
+        *(4, {"completed": 1, "open": 1}, 5, "not JSON at byte"),
+    ),
+    "nul-in-an-earlier-answer": ("invalid", [("bad-json", 2, 126)], 5, TWO, 7, "not JSON at byte"),
+    "broken-last-answer": ("invalid", [("bad-json", 5, 475)], 5, TWO, 7, "not JSON at byte"),
     "nul-in-the-middle": ("invalid", [("bad-json", 4, 357)], 6, TWO, 7, "512 NUL bytes"),
     "fused-records": ("invalid", [("bad-json", 4, 357)], 5, {"completed": 1}, 7, "not JSON at byte"),
     "line-separators-in-text": ("clean", [], 3, {"completed": 1}, 4, ""),

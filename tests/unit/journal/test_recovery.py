@@ -96,7 +96,8 @@ def test_the_copy_is_synced_with_its_directory_before_the_cut(path: Path, monkey
     path.write_bytes((CASES / "torn-last-newline.jsonl").read_bytes())
     calls = watch_calls(monkeypatch)
     recover_file(path)
-    assert calls == ["write", "sync", "sync directory", "cut", "sync", "write", "sync"]
+    steps = ["write", "sync", "sync directory", "rename", "sync directory", "cut", "sync", "write", "sync"]
+    assert calls == steps
 
 
 def test_without_a_copy_nothing_is_cut(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,14 +162,14 @@ def test_a_rehearsal_changes_nothing_and_says_the_same(tmp_path: Path) -> None:
 def test_a_salvage_without_a_copy_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "it.jsonl"
     path.write_bytes(b"x\n" + file_of(two_turns()))
-    create = disk.create
+    replace = disk.replace
 
     def refuse_a_copy(path: str, data: Iterable[bytes]) -> int:
         if recovery.COPY_NAME.fullmatch(Path(path).stem):
             raise CannotCreate(f"cannot create '{path}'")
-        return create(path, data)
+        return replace(path, data)
 
-    monkeypatch.setattr(disk, "create", refuse_a_copy)
+    monkeypatch.setattr(disk, "replace", refuse_a_copy)
     with pytest.raises(CannotCreate):
         salvage(open_session(path))
     assert path.read_bytes().startswith(b"x\n") and list(tmp_path.iterdir()) == [path]
