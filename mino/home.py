@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -97,9 +97,23 @@ def find_session(home: Home) -> str | None:
     if len(names) > 1:
         raise InvalidData(
             f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
-            f"keep one there: mv {shell_word(os.path.join(home.sessions, names[-1]))} {shell_word(home.path)}",
+            _move_oldest(home, names),
         )
     return os.path.join(home.sessions, names[0]) if names else None
+
+
+def _move_oldest(home: Home, names: Sequence[str]) -> str:
+    """The command that makes a saved session of the one in `names` that was not written to for the longest time."""
+
+    def written(name: str) -> float:
+        try:
+            return os.stat(os.path.join(home.sessions, name), follow_symlinks=False).st_mtime
+        except OSError:
+            return 0.0
+
+    oldest = min(names, key=written)
+    source, target = os.path.join(home.sessions, oldest), os.path.join(home.saved, oldest)
+    return f"mkdir -p -m 700 {shell_word(home.saved)} && mv -n {shell_word(source)} {shell_word(target)}"
 
 
 def make_home(home: Home) -> list[str]:

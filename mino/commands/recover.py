@@ -17,7 +17,7 @@ from mino.journal.salvage import Region, Salvage, rehearse, salvage
 from mino.sessions.conversation import format_recovery, lock_home
 from mino.sessions.reading import open_for_reading
 from mino.terminal import output
-from mino.text import count
+from mino.text import count, shell_word
 
 
 def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> bool:
@@ -39,7 +39,10 @@ def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_sa
         output.show_json(recovery_json(path, report, done, salvaged, dry_run))
     else:
         output.show_lines(_format(path, done, salvaged, dry_run))
-    return dry_run and bool(done.is_needed or salvaged)
+    if not dry_run or not (done.is_needed or salvaged):
+        return False
+    output.hint(f"mino history recover {'--salvage ' if salvaged else ''}{shell_word(path)}")
+    return True
 
 
 @contextmanager

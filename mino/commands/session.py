@@ -30,7 +30,7 @@ NAME_COLUMNS = 40  # the titles are aligned for names up to this width
 
 def new(home: Home, wait: float) -> None:
     """Start an empty conversation. Raises as `switch.start`."""
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.start(home, conversation)))
 
 
@@ -43,15 +43,15 @@ def save(home: Home, wait: float, name: str) -> None:
 
 def load(home: Home, wait: float, name: str) -> None:
     """Go back to the saved session `name`. Raises as `switch.load`."""
-    saved.path_of(home.saved, name)
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    saved.refuse_missing(home.saved, name)  # before an invalid conversation is set aside for it
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.load(home, conversation, name)))
 
 
 def open_(home: Home, wait: float, name: str) -> None:
     """Continue the saved session `name`, or start it. Raises as `switch.open_named`."""
     saved.path_of(home.saved, name)
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.open_named(home, conversation, name)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mino.errors import MinoError
 from mino.home import SESSION_NAME, Home, find_session
-from mino.journal.findings import Report, State
+from mino.journal.findings import Report, State, advice
 from mino.sessions.reading import IN_USE, check
 from mino.terminal import output
 from mino.terminal.progress import Progress
@@ -85,6 +85,8 @@ def _show(path: str, outcome: Report | MinoError, as_json: bool) -> State | Mino
         output.show_json(report_json(path, outcome))
     else:
         output.show_lines(format_report(path, outcome))
+    if next_command := advice(path, outcome):
+        output.hint(next_command)
     return outcome.state
 
 

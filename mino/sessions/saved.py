@@ -215,6 +215,22 @@ def _candidates(stem: str, end: str) -> Iterator[str]:
     yield from (f"{stem}-{count}{end}" for count in itertools.count(2))
 
 
+def set_aside(directory: str, path: str) -> str:
+    """Move the file at `path` whole, whatever it holds, to a saved session with an automatic name; returns the name.
+
+    Raises CannotCreate, StorageFailed.
+    """
+    disk.make_directory(directory)
+    name = automatic_name(directory)
+    try:
+        os.rename(path, path_of(directory, name))
+    except OSError as error:
+        raise StorageFailed(f"cannot move '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
+    disk.sync_directory(directory)
+    disk.sync_directory(os.path.dirname(path))
+    return name
+
+
 def refuse_missing(directory: str, name: str) -> None:
     """Raise NotFound if there is no saved session `name`, StorageFailed if its file is a link or not a regular file."""
     path = path_of(directory, name)

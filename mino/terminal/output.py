@@ -6,6 +6,7 @@ arrives and no buffer is left to fail at exit.
 """
 
 import os
+import re
 import select
 from collections.abc import Iterable
 from contextlib import suppress
@@ -140,6 +141,7 @@ def notice(sentence: str) -> None:
 
 
 _mino = "mino"  # how a hint calls this program
+_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=[a-z])")  # or a quoted word, which may be a name
 
 
 def name_home(home: str | None) -> None:
@@ -150,7 +152,7 @@ def name_home(home: str | None) -> None:
 
 def hint(command: str) -> None:
     """Write one `hint: ` line to stderr: what to run next."""
-    _tell("hint: ", _mino + command.removeprefix("mino") if command.startswith("mino ") else command)
+    _tell("hint: ", _CALL.sub(lambda match: _mino + " " if match[0] == "mino " else match[0], command))
 
 
 def show_failure(failure: MinoError) -> None:

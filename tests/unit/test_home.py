@@ -106,12 +106,15 @@ def test_there_is_no_session_before_the_first(tmp_path: Path) -> None:
 
 
 def test_more_than_one_session_stops_everything_and_names_them(home: Home) -> None:
-    for digit in "12":
-        Path(home.sessions, ID[:-1] + digit + ".jsonl").write_bytes(b"precious")
+    for digit, written in (("1", 2000), ("2", 1000)):
+        path = Path(home.sessions, ID[:-1] + digit + ".jsonl")
+        path.write_bytes(b"precious")
+        os.utime(path, (written, written))
     with pytest.raises(InvalidData, match="more than one conversation") as caught:
         find_session(home)
     assert ID[:-1] + "1.jsonl" in caught.value.message and ID[:-1] + "2.jsonl" in caught.value.message
-    assert caught.value.hint.startswith("keep one there: mv ")
+    # The last one that was written to stays, whatever its name.
+    assert caught.value.hint.endswith(f"/sessions/{ID[:-1]}2.jsonl' '{home.saved}/{ID[:-1]}2.jsonl'")
     assert len(os.listdir(home.sessions)) == 2
 
 

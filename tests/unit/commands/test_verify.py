@@ -50,7 +50,12 @@ def test_the_session_is_checked(
     home = open_home(tmp_path, case(name))
     assert verify(home, (), as_json=as_json) == [state]
     out, err = capfd.readouterr()
-    assert err == ""
+    hints = {
+        "clean": "",
+        "recoverable": "hint: mino history recover '",
+        "invalid": "hint: mino history recover --salvage ",
+    }
+    assert err.startswith(hints[state]) and err.count("\n") == (state != "clean")
     if as_json:
         [report] = judge(out, "report.v1")
         assert report["file"] == str(session_path(home)) and report["session_id"] == FIRST
@@ -150,7 +155,7 @@ def test_a_session_that_a_writer_holds_is_in_use_and_that_is_told(tmp_path: Path
         assert verify(home, (str(session_path(home)), str(saved)), as_json=True) == ["in-use", "recoverable"]
     out, err = capfd.readouterr()
     assert [report["state"] for report in judge(out, "report.v1")] == ["in-use", "recoverable"]
-    assert err == f"mino: {IN_USE}\n"
+    assert err == f"mino: {IN_USE}\nhint: mino history recover '{saved}'\n"
 
 
 def test_wide_permissions_are_printed_as_a_notice_on_line_0(tmp_path: Path, capfd: Output) -> None:
