@@ -67,7 +67,7 @@ def test_of_two_session_files_the_older_becomes_a_saved_one_where_forget_finds_i
     other = write(home / "sessions" / f"{'f' * 32}.jsonl", completed(("秘密 🔑", "s")))
     os.utime(other, (1000, 1000))
     mino = Program(home, {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)})
-    assert paste(mino.run("--home", str(home), "ask", "q"), tmp_path).status == 0
+    assert paste(mino.run("--home", str(home), "history", "show"), tmp_path).status == 0
     assert session_of(home) == OLD and not other.exists()
     (turn,) = turns_of(saved_in(home)["f" * 32])
     assert mino.run("--home", str(home), "history", "forget", turn.turn_id).status == 0
