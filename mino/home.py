@@ -122,6 +122,8 @@ def make_home(home: Home) -> list[str]:
     A directory other than `~/.mino` that existed before is the user's, and is not narrowed. Raises CannotCreate.
     """
     made = disk.make_directory(home.path)
+    if not made and not os.path.isdir(home.sessions):
+        disk.sync_entry(home.path)  # whoever made it may have been killed before the lock could say so
     mode = stat.S_IMODE(os.stat(home.path).st_mode)
     if made or not mode & 0o077:
         return []
@@ -183,10 +185,31 @@ def _narrowed(path: str, mode: int, wanted: int) -> str:
 
 
 def remove_temporaries(home: Home) -> None:
-    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them."""
+    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them.
+
+    The removal is synced: a turn that is forgotten next must not come back in one of them. Raises StorageFailed.
+    """
     for directory in (home.path, home.sessions, home.saved):
+        removed = False
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.startswith(disk.TEMPORARY) and entry.name.endswith(".tmp"):
                     with suppress(OSError):
                         os.unlink(entry.path)
+                        removed = True
+        if removed:
+            disk.sync_directory(directory)
+
+
+def settle(home: Home) -> None:
+    """Sync what a killed writer may have left unsynced: the session file, and the entries of the home and its folders.
+
+    Raises StorageFailed, and as `disk.opened` does.
+    """
+    if os.path.isdir(home.sessions):
+        for name in filter(SESSION_NAME.fullmatch, os.listdir(home.sessions)):
+            disk.sync_file(os.path.join(home.sessions, name))
+    disk.sync_entry(home.path)
+    for directory in (home.path, home.sessions, home.saved):
+        if os.path.isdir(directory):
+            disk.sync_directory(directory)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from mino import disk, signals
 from mino.errors import InvalidData, SessionInUse
-from mino.home import Home, find_session, make_home, narrow, remove_temporaries
+from mino.home import Home, find_session, make_home, narrow, remove_temporaries, settle
 from mino.journal.file import Journal
 from mino.journal.ids import new_id
 from mino.journal.loader import Loading
@@ -81,11 +81,16 @@ def lock_home(home: Home, wait: float, tell: Tell) -> Iterator[None]:
     told = make_home(home)
     lock = _lock(home, wait, tell)
     try:
+        if lock.was_left:
+            # A power cut could still undo what the killed writer wrote, made or renamed: the old file would come back,
+            # without the turn that is now appended to the new one.
+            settle(home)
         disk.make_directory(home.sessions)
         remove_temporaries(home)
         for sentence in told + narrow(home):
             tell(sentence)
         yield
+        lock.clear()  # not after a failure or a signal, which can come between a rename and its sync
     finally:
         lock.close()
 

@@ -111,12 +111,13 @@ def _open(path: str, name: str) -> Iterator[int]:
 
 
 def find_equal(directory: str, journal: Journal) -> str | None:
-    """The name of a saved session that holds the very records of `journal`; None if there is none."""
+    """The name of a saved session that holds the very records of `journal`, synced; None if there is none."""
     for name in names(directory):
         path = path_of(directory, name)
         # A file that cannot be read counts as different: then one copy too many is made, not one too few.
         with suppress(OSError, MinoError):
             if os.path.getsize(path) == journal.size and begins_with(journal, path):
+                disk.sync_file(path)  # it is to be relied on, and a copy that a user made may be on no disk yet
                 return name
     return None
 
@@ -139,6 +140,7 @@ def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) 
     if os.path.lexists(path):
         goes_on = begins_with(journal, path)
         if goes_on and os.path.getsize(path) == journal.size:
+            disk.sync_file(path)
             return Saved(name, is_new=False)
         if keep_beginning or not goes_on:
             older = _keep_older(directory, name, path)
@@ -167,7 +169,9 @@ def _keep_older(directory: str, name: str, path: str) -> str:
     with _open(path, name) as fd:
         names = _candidates(_older_stem(name, file_time(os.fstat(fd))), "~")
         older = next(each for each in names if not _is_another(path_of(directory, each), path))
-        if not os.path.lexists(path_of(directory, older)):
+        if os.path.lexists(path_of(directory, older)):
+            disk.sync_file(path_of(directory, older))
+        else:
             disk.replace(path_of(directory, older), disk.chunks(fd, path))
     return older
 

@@ -23,6 +23,7 @@ from mino.home import (
     remove_temporaries,
     wide,
 )
+from tests.unit.journal.calls import watch_calls
 
 ID = "0193a0b1c2d370008000000000000001"
 as_root = os.geteuid() == 0
@@ -204,14 +205,19 @@ def test_what_cannot_be_narrowed_is_told(home: Home, monkeypatch: pytest.MonkeyP
     assert make_home(Home(path + ".default", True))[0].endswith("others can reach it")
 
 
-def test_only_what_a_killed_writer_left_is_removed(home: Home) -> None:
+def test_only_what_a_killed_writer_left_is_removed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = [f"{ID}.jsonl", ".mino-x", "x.tmp", ".mino-dir.tmp/inside"]
     for folder in (home.sessions, home.saved):
         for name in [*keep, ".mino-0123456789abcdef.tmp"]:
             path = Path(folder, name)
             path.parent.mkdir(exist_ok=True)
             path.touch()
+    calls = watch_calls(monkeypatch)
     remove_temporaries(home)
+    # A turn that is forgotten after it must not come back in one of them; where nothing was removed, nothing is synced.
+    assert calls == ["sync directory"] * 2
+    remove_temporaries(home)
+    assert calls == ["sync directory"] * 2
     for folder in (home.sessions, home.saved):
         assert sorted(os.listdir(folder)) == sorted(name.removesuffix("/inside") for name in keep)
 
