@@ -358,6 +358,17 @@ def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: s
     command(*_find_home_and_wait(home, wait), name, file, kind)
 
 
+@cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("words", nargs=-1, metavar="[WORD]...", type=click.UNPROCESSED)
+@click.pass_context
+def completion(context: click.Context, /, shell: str, words: tuple[str, ...]) -> None:
+    """Print the script that completes the words of mino in a shell."""
+    from mino.commands.completion import completion as command
+
+    command(cli.to_info_dict(context.find_root()), shell, words, os.environ)
+
+
 def _find_home(home: str | None) -> "Home":
     from mino.home import find_home
 
