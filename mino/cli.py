@@ -195,12 +195,13 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
+@click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
+def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check the session, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
-    outcomes = command(_find_home(home), files, as_json=as_json)
+    outcomes = command(_find_home(home), files, as_json=as_json, quiet=quiet)
     statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
     return min(statuses, key=WORST_FIRST.index, default=0)
 

@@ -68,8 +68,9 @@ class Window:
 
     @property
     def text(self) -> str:
-        """What stands in the window, without blanks at the ends of lines and of the whole."""
-        return "\n".join(line.rstrip() for line in self._run("capture-pane", "-p").split("\n")).rstrip("\n")
+        """What stands in the window, without blanks at the ends of lines and of the whole, and what tmux says."""
+        lines = [line.rstrip() for line in self._run("capture-pane", "-p").split("\n")]
+        return "\n".join(line for line in lines if not line.startswith("Pane is dead (")).rstrip("\n")
 
     @property
     def history(self) -> str:
