@@ -195,12 +195,13 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
+@click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
+def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check the session, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
-    outcomes = command(_find_home(home), files, as_json=as_json)
+    outcomes = command(_find_home(home), files, as_json=as_json, quiet=quiet)
     statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
     return min(statuses, key=WORST_FIRST.index, default=0)
 
@@ -356,6 +357,17 @@ def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: s
     from mino.commands.session import import_ as command
 
     command(*_find_home_and_wait(home, wait), name, file, kind)
+
+
+@cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("words", nargs=-1, metavar="[WORD]...", type=click.UNPROCESSED)
+@click.pass_context
+def completion(context: click.Context, /, shell: str, words: tuple[str, ...]) -> None:
+    """Print the script that completes the words of mino in a shell."""
+    from mino.commands.completion import completion as command
+
+    command(cli.to_info_dict(context.find_root()), shell, words, os.environ)
 
 
 def _find_home(home: str | None) -> "Home":
