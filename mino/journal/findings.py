@@ -12,7 +12,7 @@ State = Literal["clean", "recoverable", "invalid", "in-use"]
 RECOVERABLE = ("torn-tail", "tail-syntax", "torn-write", "open-turn")
 NEWER = ("unknown-version", "unknown-type", "unknown-field")  # written by a newer Mino, or edited by hand
 INVALID = (
-    *("bad-json", "duplicate-key", *NEWER),
+    *("not-a-session", "bad-json", "duplicate-key", *NEWER),
     *("bad-record", "bad-turn-id", "reused-turn-id", "bad-seq", "bad-order"),
 )
 NOTICES = ("wide-permissions",)
@@ -70,6 +70,17 @@ class Report:
         self.in_use = True
         self.findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
 
+    def refuse_stranger(self) -> None:
+        """Judge the file as one outside every home: it is a session only if a line of it is a record.
+
+        A line of a newer Mino counts too, so that it is called newer, and not a stranger.
+        """
+        if self.bytes and not self.records and all(finding.code not in NEWER for finding in self.findings):
+            message = "found no record in the whole file, so it is not a conversation of Mino's"
+            self.findings, self.dropped_findings = [Finding("not-a-session", 1, 0, message)], 0
+            self.turns.clear()
+            self.open_turn = None
+
     @property
     def state(self) -> State:
         """`clean`, `recoverable` or `invalid`; `in-use` for a file without findings that a writer holds."""
@@ -99,7 +110,9 @@ def place(path: str, finding: Finding) -> str:
 
 
 def advice(path: str, finding: Finding) -> str:
-    """The command to run after `finding`."""
+    """The command to run after `finding`; none for a file that is not Mino's."""
+    if finding.code == "not-a-session":
+        return ""
     if finding.code in NEWER:
         return f"update Mino, or see the line: sed -n {finding.line}p {shell_word(path)}"
     return f"mino history recover --salvage --dry-run {shell_word(path)}"
