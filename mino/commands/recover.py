@@ -2,47 +2,77 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from mino import disk, signals
-from mino.errors import SessionInUse
+from mino.commands.session import READERS
+from mino.errors import InvalidData, SessionInUse
 from mino.home import Home, find_session, home_of, is_session
 from mino.journal import recovery
 from mino.journal.file import Journal
 from mino.journal.findings import Report, refuse_invalid
 from mino.journal.loader import Loading
 from mino.journal.recovery import Recovery
-from mino.journal.salvage import Region, Salvage, rehearse, salvage
+from mino.journal.salvage import Region, Salvage, refuse_empty, rehearse, salvage
 from mino.sessions.conversation import format_recovery, lock_home
-from mino.sessions.reading import open_for_reading
+from mino.sessions.reading import is_home_file, open_for_reading
 from mino.terminal import output
 from mino.text import count, shell_word
+
+MAX_IMPORT = 16_000_000  # bytes of another program's file that are read for a hint
 
 
 def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> bool:
     """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
 
     Returns whether a dry run found something to do. Raises InvalidData for an invalid file without
-    `with_salvage`, SessionInUse, StorageFailed and the like; the file is then as it was.
+    `with_salvage`, for one of which no turn can be kept, and for one that is not Mino's, SessionInUse, StorageFailed
+    and the like; the file is then as it was.
     """
     path = find_session(home) if file is None else file
     if path is None:
         output.notice("there is no conversation yet")
         return False
-    with _open(home_of(home, path), wait, path, dry_run) as (journal, report):
+    place = home_of(home, path)
+    way_out = "mino session new" if place == home and is_session(home, path) else ""
+    with _open(place, wait, path, dry_run) as (journal, report):
+        if not is_home_file(place, path):
+            _refuse_stranger(journal, report)
         with signals.deferred():  # otherwise an unfinished recovery copy could stay
-            done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage)
+            done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage, way_out)
         if dry_run and not with_salvage:
             refuse_invalid(path, report)
     if as_json:
         output.show_json(recovery_json(path, report, done, salvaged, dry_run))
     else:
         output.show_lines(_format(path, done, salvaged, dry_run))
+    if salvaged:
+        refuse_empty(path, salvaged, way_out)
     if not dry_run or not (done.is_needed or salvaged):
         return False
     output.hint(f"mino history recover {'--salvage ' if salvaged else ''}{shell_word(path)}")
     return True
+
+
+def _refuse_stranger(journal: Journal, report: Report) -> None:
+    """Raise InvalidData if the file, which is in no home, has no record: it is a key, a note, another program's."""
+    report.refuse_stranger()
+    if report.findings and report.worst.code == "not-a-session":
+        words = f"'{journal.path}' is not a conversation of Mino's: no line of it is a record; the file is unchanged"
+        raise InvalidData(words, _import_hint(journal))
+
+
+def _import_hint(journal: Journal) -> str:
+    """How to import the file, if it is a conversation of another program; an error in it is not its owner's concern."""
+    if journal.size > MAX_IMPORT:
+        return ""
+    data = b"".join(journal.chunks())
+    for kind, read in READERS.items():
+        with suppress(InvalidData):
+            if read(data, journal.path).turns:
+                return f"mino session import NAME {shell_word(journal.path)} --from {kind}"
+    return ""
 
 
 @contextmanager
@@ -72,9 +102,9 @@ def _rehearse(journal: Journal, report: Report) -> tuple[Recovery, Salvage | Non
     return recovery.plan(report), None
 
 
-def _do(journal: Journal, report: Report, with_salvage: bool) -> tuple[Recovery, Salvage | None]:
+def _do(journal: Journal, report: Report, with_salvage: bool, way_out: str) -> tuple[Recovery, Salvage | None]:
     if report.state == "invalid" and with_salvage:
-        copy, salvaged = salvage(journal)
+        copy, salvaged = salvage(journal, way_out)
         return Recovery(report.state, copy=copy), salvaged
     return recovery.recover(journal, report), None
 

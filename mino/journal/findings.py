@@ -12,7 +12,7 @@ State = Literal["clean", "recoverable", "invalid", "in-use"]
 RECOVERABLE = ("torn-tail", "tail-syntax", "torn-write", "open-turn")
 NEWER = ("unknown-version", "unknown-type", "unknown-field")  # written by a newer Mino, or edited by hand
 INVALID = (
-    *("bad-json", "duplicate-key", *NEWER),
+    *("not-a-session", "bad-json", "duplicate-key", *NEWER),
     *("bad-record", "bad-turn-id", "reused-turn-id", "bad-seq", "bad-order"),
 )
 NOTICES = ("wide-permissions",)
@@ -70,6 +70,17 @@ class Report:
         self.in_use = True
         self.findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
 
+    def refuse_stranger(self) -> None:
+        """Judge the file as one outside every home: it is a session only if a line of it is a record.
+
+        A line of a newer Mino counts too, so that it is called newer, and not a stranger.
+        """
+        if self.bytes and not self.records and all(finding.code not in NEWER for finding in self.findings):
+            message = "found no record in the whole file, so it is not a conversation of Mino's"
+            self.findings, self.dropped_findings = [Finding("not-a-session", 1, 0, message)], 0
+            self.turns.clear()
+            self.open_turn = None
+
     @property
     def state(self) -> State:
         """`clean`, `recoverable` or `invalid`; `in-use` for a file without findings that a writer holds."""
@@ -101,7 +112,7 @@ def advice(path: str, report: Report) -> str:
     """The next command for a file with this `report`; empty if it is clean or in use."""
     if report.state == "recoverable":
         return f"mino history recover {shell_word(path)}"
-    if report.state != "invalid":
+    if report.state != "invalid" or report.worst.code == "not-a-session":
         return ""
     if report.worst.code in NEWER:
         return mend(path, report.worst.line)

@@ -127,12 +127,14 @@ class Salvage:
             )
 
 
-def salvage(journal: Journal) -> tuple[str, Salvage]:
+def salvage(journal: Journal, way_out: str = "") -> tuple[str, Salvage]:
     """Reduce `journal` to its whole turns; returns the path of the recovery copy, and what was kept and dropped.
 
-    The copy is made first. Raises as `rehearse`, `copy_whole` and `Journal.replace` do; the file is then unchanged.
+    The copy is made first. Raises InvalidData, with the hint `way_out`, if no turn would be left, and as `rehearse`,
+    `copy_whole` and `Journal.replace` do; the file is then unchanged.
     """
-    rehearse(journal.path, journal.chunks())  # a record of a newer Mino is refused before a copy is made
+    # A record of a newer Mino is refused before a copy is made, and so is a file of which nothing would be left.
+    refuse_empty(journal.path, rehearse(journal.path, journal.chunks()), way_out)
     copy = copy_whole(journal)
     salvaged = Salvage(journal.path, journal.chunks())
     journal.replace(salvaged)
@@ -145,6 +147,12 @@ def rehearse(path: str, chunks: Iterable[bytes]) -> Salvage:
     for _ in salvaged:
         pass
     return salvaged
+
+
+def refuse_empty(path: str, salvaged: Salvage, way_out: str = "") -> None:
+    """Raise InvalidData, with the hint `way_out`, if `salvaged` keeps no turn: it would empty the file."""
+    if not salvaged.kept:
+        raise InvalidData(f"no turn of '{path}' can be kept; the file is unchanged", way_out)
 
 
 def _add(regions: list[Region], region: Region) -> None:

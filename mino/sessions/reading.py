@@ -109,6 +109,21 @@ def check(home: Home, path: str, advance: Callable[[int], None]) -> Report:
     An unfinished end is no finding while a writer holds the session. Raises NotFound, AccessRefused or StorageFailed.
     """
     place_of = home_of(home, path)
+    report = _read_report(place_of, path, advance)
+    if not is_home_file(place_of, path):
+        report.refuse_stranger()
+    return report
+
+
+def is_home_file(home: Home | None, path: str) -> bool:
+    """Whether `path` has the ending of Mino's files, and lies in a folder of `home`: it is a session whatever it holds.
+
+    Any other file is one only if a record is in it, because people name files of other programs too.
+    """
+    return home is not None and path.endswith(".jsonl")
+
+
+def _read_report(place_of: Home | None, path: str, advance: Callable[[int], None]) -> Report:
     if place_of:
         with open_for_reading(place_of, path) as (fd, in_use):
             report = _judge(fd, path, advance)

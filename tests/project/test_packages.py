@@ -98,7 +98,8 @@ def check_program(*command: str | Path, cwd: Path, **environ: str) -> None:
     assert checked.returncode == 65
     assert "clean: 6 records, 2 turns" in checked.stdout and "4: unknown-field:" in checked.stdout
     bad = cwd / "bad.jsonl"
-    bad.write_text('{"v":1,"seq":1,"type":"user_message","turn_id":"x","text":"?"}\n')
+    record = '{"v":1,"seq":1,"type":"user_message","turn_id":"%s","text":"?"}\n'
+    bad.write_text(record % ("a" * 32) + record % "x")
     explained = run(*command, "history", "verify", bad, cwd=cwd, **environ)
     assert "bad-turn-id" in explained.stdout and explained.returncode == 65
 

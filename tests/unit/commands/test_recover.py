@@ -170,6 +170,88 @@ def test_any_regular_file_can_be_recovered(tmp_path: Path, capfd: Output) -> Non
     assert os.listdir(home.path) == ["sessions"] and os.listdir(home.sessions) == []
 
 
+STRANGERS = {
+    "a key without a last newline": b"ssh-ed25519 AAAA u@h",
+    "a package.json without a last newline": b'{"name":"x","version":"1.0.0"}',
+    "an export of another program": b'[{"title":"a","mapping":{}}]',
+    "two lines of notes": b"Milk, eggs.\nCall Ann.\n",
+    "a line of notes": "牛奶\n".encode(),
+    "JSON Lines of another program": b'{"timestamp":"2026","type":"message"}\n{"timestamp":"2026","type":"end"}\n',
+    "a log with a version of its own": b'{"v":1.0,"msg":"started"}\n',
+    "a picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0",
+    "zeros": b"\0" * 5000,
+    "blank lines": b"\n\n",
+    "a record without its newline": question(1, FIRST),
+}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("with_salvage", [True, False])
+@pytest.mark.parametrize("content", STRANGERS.values(), ids=STRANGERS)
+def test_a_file_that_is_not_minos_is_refused_and_left_as_it_is(
+    tmp_path: Path, capfd: Output, content: bytes, with_salvage: bool, dry_run: bool
+) -> None:
+    """They were cut to nothing, with status 0."""
+    home = open_home(tmp_path / "home")
+    path = write(tmp_path / "keys", content)
+    with pytest.raises(InvalidData, match="is not a conversation of Mino's") as caught:
+        repair(home, str(path), dry_run=dry_run, with_salvage=with_salvage)
+    assert caught.value.hint == "" and capfd.readouterr() == ("", "")
+    assert path.read_bytes() == content and sorted(os.listdir(tmp_path)) == ["home", "keys"]
+
+
+@pytest.mark.parametrize("folder", ["sessions", "saved", "elsewhere/sessions"])
+def test_a_stranger_in_a_folder_of_minos_is_refused_too(tmp_path: Path, folder: str) -> None:
+    """A name without the ending is none of Mino's, and a folder of that name is Mino's only with a lock beside it."""
+    home = open_home(tmp_path)
+    path = Path(home.path, folder, "keys" if folder in ("sessions", "saved") else f"{FIRST}.jsonl")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, b"ssh-ed25519 AAAA u@h")
+    with pytest.raises(InvalidData, match="is not a conversation of Mino's"):
+        repair(home, str(path), with_salvage=True)
+    assert path.read_bytes() == b"ssh-ed25519 AAAA u@h"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]', "messages"),
+        (
+            b'{"savedAt":"","turnCount":1,"history":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}',
+            "json",
+        ),
+        (b'{"type":"session"}\n{"role":"user","content":"a"}\n{"role":"assistant","content":"b"}\n', "eino"),
+    ],
+)
+def test_a_conversation_of_another_program_is_to_be_imported(tmp_path: Path, content: bytes, kind: str) -> None:
+    path = write(tmp_path / "a b.json", content)
+    with pytest.raises(InvalidData) as caught:
+        repair(open_home(tmp_path / "home"), str(path))
+    assert caught.value.hint == f"mino session import NAME '{path}' --from {kind}"
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [b"Milk, eggs.\nCall Ann.\n", b"{}\n", file_of([question(1, FIRST, "甲？"), b"{", b"rubbish"])],
+    ids=["notes", "an object", "an open turn"],
+)
+def test_a_salvage_that_would_keep_no_turn_is_refused(
+    tmp_path: Path, capfd: Output, content: bytes, dry_run: bool
+) -> None:
+    home = open_home(tmp_path, content, 巴黎=content)
+    for file, hint in ((None, "mino session new"), (str(Path(home.saved, "巴黎.jsonl")), "")):
+        with pytest.raises(InvalidData, match=r"no turn of .* can be kept; the file is unchanged") as caught:
+            repair(home, file, dry_run=dry_run, with_salvage=True)
+        assert caught.value.hint == hint
+        out = capfd.readouterr().out
+        assert ("salvage would keep 0 turns" in out and "dropped" in out) is dry_run
+        assert ("> 甲？" in out) is (dry_run and "甲".encode() in content)
+    assert session_path(home).read_bytes() == content
+    assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and os.listdir(home.saved) == ["巴黎.jsonl"]
+
+
 def test_a_recovered_session_is_private(tmp_path: Path, capfd: Output) -> None:
     home = open_home(tmp_path, file_of(two_turns()) + b"{")
     session_path(home).chmod(0o644)

@@ -257,7 +257,9 @@ def test_salvage_refuses_what_it_cannot_know(name: str, tmp_path: Path) -> None:
 
 def test_every_code_has_a_damage() -> None:
     damages = [findings for _, findings, _ in (RECOVERED | REFUSED | NEVER).values()]
-    assert {code for findings in damages for code, _ in findings} == {*RECOVERABLE, *INVALID} == {*CODES} - {*NOTICES}
+    elsewhere = {*NOTICES, "not-a-session"}  # these depend on where the file lies
+    assert {code for findings in damages for code, _ in findings} == {*RECOVERABLE, *INVALID, *NOTICES} - elsewhere
+    assert {*RECOVERABLE, *INVALID, *NOTICES} == {*CODES}
     assert {code for _, findings, _ in NEVER.values() for code, _ in findings} == {*NEWER}
 
 

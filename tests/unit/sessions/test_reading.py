@@ -263,3 +263,30 @@ def test_a_file_that_cannot_be_checked_is_a_failure_by_its_kind(tmp_path: Path) 
         write(tmp_path / "closed", b"").chmod(0)
         with pytest.raises(AccessRefused):
             report_on(home, tmp_path / "closed")
+
+
+@pytest.mark.parametrize(
+    "content", [b"ssh-ed25519 AAAA u@h", b"a\n" * 20_000, b"\0\0", b'{"v":1}\n', question(1, FIRST)]
+)
+def test_a_file_without_a_record_is_no_session(tmp_path: Path, content: bytes) -> None:
+    home = open_home(tmp_path / "home")
+    report = report_on(home, write(tmp_path / "keys", content))
+    assert [(finding.code, finding.line, finding.byte) for finding in report.findings] == [("not-a-session", 1, 0)]
+    assert report.state == "invalid" and not report.turns.total()
+    # In a folder of Mino's the same bytes are a damaged session, or one whose first question was never whole.
+    assert report_on(home, write(session_path(home), content)).worst.code != "not-a-session"
+    assert report_on(home, write(Path(home.saved, "keys"), content)).worst.code == "not-a-session"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b'{"v":2,"seq":1,"type":"user_message"}\n', "unknown-version"),
+        (b'{"v":1,"seq":1,"type":"note","turn_id":""}\n', "unknown-type"),
+        (b"rubbish\n" + file_of([question(1, FIRST)]), "bad-json"),
+        (file_of([question(7, FIRST)]), "bad-seq"),
+    ],
+)
+def test_a_damaged_or_newer_session_is_one_wherever_it_lies(tmp_path: Path, content: bytes, code: str) -> None:
+    assert report_on(open_home(tmp_path / "home"), write(tmp_path / "copy", content)).worst.code == code
+    assert report_on(open_home(tmp_path / "other"), write(tmp_path / "copy", b"")).state == "clean"
