@@ -99,7 +99,7 @@ class Client:
                 try:
                     head = exchange.head()
                 except ConnectionLost as broke:
-                    raise _Setback(ServiceFailed(str(broke), _CHECK_SERVER), None, again=True) from None
+                    raise _Setback(ServiceFailed(str(broke), broke.hint or _CHECK_SERVER), None, again=True) from None
                 except IdleTimeout:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
