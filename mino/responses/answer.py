@@ -89,6 +89,8 @@ class AnswerFold:
             return self._break(body)
         if said.get("error") and not said.get("output"):
             return self._fail(read_error(said))
+        if _is_foreign(said):
+            return self._be_foreign(said)
         if not isinstance(said.get("output"), list) and not isinstance(said.get("status"), str):
             return self._break(body)
         return self._end("response.completed", {"response": said})
@@ -133,6 +135,8 @@ class AnswerFold:
         if not isinstance(kind, str):
             if said.get("error") or said.get("object") == "error" or said.get("error_message"):
                 return self._fail(read_error(said))
+            if _is_foreign(said):
+                return self._be_foreign(said)
             kind = name
         match kind:
             case "response.output_text.delta":
@@ -154,6 +158,8 @@ class AnswerFold:
                 self._note(said.get("response"))
             case "response.completed" | "response.incomplete" | "response.failed":
                 return self._end(kind, exact(said, data))
+            case "message_start":  # Anthropic's first event
+                return self._be_foreign(said)
             case _ if kind == "error" or name == "error" or (said.get("error") and not kind.startswith("response.")):
                 return self._fail(read_error(said))
         return ""  # reasoning, tools, annotations, heartbeats, and whatever servers invent next
@@ -246,11 +252,29 @@ class AnswerFold:
         self._error = too_long(said) if server_error.too_long else ServiceFailed(f"the service failed: {said}")
         return ""
 
+    def _be_foreign(self, said: dict[str, Any]) -> str:
+        self.over = True
+        what = said.get("object") or said.get("type")
+        named = f": it sent '{hide_key(what, self._key, 80)}'" if isinstance(what, str) else ""
+        self._error = ServiceFailed(
+            f"the service answers in another protocol, not that of the Responses API{named}",
+            "check --base-url; it must be that of a server with the Responses API",
+        )
+        return ""
+
     def _break(self, data: bytes) -> str:
         self.over = True
         start = ServerError(data.decode("utf-8", "replace")).sentence(self._key)
         self._error = ServiceFailed(f"the service sent data that is not an event of the Responses API: {start}")
         return ""
+
+
+def _is_foreign(said: dict[str, Any]) -> bool:
+    """Whether `said`, which has no type of an event, is of Chat Completions, Completions or Gemini."""
+    kind = said.get("object")
+    if isinstance(kind, str) and kind.startswith(("chat.completion", "text_completion")):
+        return True
+    return any(isinstance(value := said.get(key), list) and bool(value) for key in ("choices", "candidates"))
 
 
 def _have_text(items: Iterable[dict[str, Any]]) -> bool:
