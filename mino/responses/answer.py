@@ -6,6 +6,7 @@ event that repeats it adds nothing, one that continues it adds the rest, one tha
 shown text.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -199,10 +200,10 @@ class AnswerFold:
         elif item in self._items.values():
             return ""  # sent twice
         else:
-            self._items[name if isinstance(name, str) else f"nameless {len(self._items)}"] = item
+            self._items[f"without index {len(self._items)}"] = item  # an id decides nothing: servers repeat them
         if item["type"] != "message":
             return ""
-        message = self._messages.of_whole(index, name)
+        message = self._messages.of_item(index, name)
         self._messages.close()
         return self._shown.whole_message(message, text_parts(item))
 
@@ -216,13 +217,10 @@ class AnswerFold:
         return items or ([message_item([self._shown.text])] if self._shown.text else [])
 
     def _own_items(self) -> list[dict[str, Any]]:
-        """The items of the terminal event's response, each once."""
+        """The items of the terminal event's response; equal ones are one, but items of one id may be different ones."""
         output = self._response.get("output")
-        items: dict[Any, dict[str, Any]] = {}
-        for n, item in enumerate(map(clean_item, output if isinstance(output, list) else [])):
-            if item is not None:
-                items[item["id"] if isinstance(item.get("id"), str) else n] = item
-        return list(items.values())
+        items = map(clean_item, output if isinstance(output, list) else [])
+        return list({json.dumps(item, sort_keys=True): item for item in items if item is not None}.values())
 
     def _note(self, response: Any) -> None:
         if isinstance(response, dict):
