@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mino.errors import Misconfigured, NotFound
 from mino.home import Home
 from mino.responses.client import Client
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY
+from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.responses.server import Server
 from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings, find_key
 from mino.terminal import output
@@ -47,7 +47,7 @@ def _client(server: Server, settings: Settings) -> Client:
 
 def first_step(settings: Settings) -> int:
     """The step of the replay ladder at which the first request begins."""
-    return MESSAGES_ONLY if settings.replay == "text" else AS_RECEIVED
+    return PLAIN_TEXT if settings.replay == "text" else AS_RECEIVED
 
 
 def name_model(settings: Settings, environ: Mapping[str, str]) -> str:

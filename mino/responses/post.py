@@ -95,7 +95,21 @@ def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
         kind.connect(connection)
         connected(connection.sock)
 
-    return type(kind.__name__, (kind,), {"connect": connect})
+    return type(kind.__name__, (kind,), {"connect": connect, "response_class": _final(kind.response_class)})
+
+
+def _final(kind: Any) -> Any:
+    """The class `kind` of http.client, which takes 103 Early Hints for the answer (RFC 9110, section 15.2)."""
+    from http.client import parse_headers
+
+    def read_status(response: Any) -> Any:
+        while True:
+            version, status, reason = kind._read_status(response)
+            if not 100 < status < 200 or status == 101:  # 100 it knows, and 101 is an answer
+                return version, status, reason
+            parse_headers(response.fp)
+
+    return type(kind.__name__, (kind,), {"_read_status": read_status})
 
 
 def _proxy(url: str) -> tuple[str, dict[str, str]]:

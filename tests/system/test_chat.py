@@ -124,7 +124,12 @@ def test_the_next_question_waits_until_the_last_turn_is_on_disk(mino: Program) -
 
 
 def test_a_failed_question_is_told_and_the_next_may_be_asked(mino: Program) -> None:
-    script = [completed("one"), error(400, "倒霉"), events(delta("half"), ending="cut"), completed("four")]
+    script = [
+        completed("one"),
+        error(400, "倒霉", param="model"),
+        events(delta("half"), ending="cut"),
+        completed("four"),
+    ]
     with ScriptedServer(*script) as server:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended = chat(mino, "q1", "q2", "q3", "q4")
@@ -428,7 +433,9 @@ def test_save_drift_load_and_branch(mino: Program) -> None:
 
 
 def test_undo_takes_the_last_turn_out_of_the_context(mino: Program) -> None:
-    with ScriptedServer(completed("one"), error(400, "no"), completed("two"), completed("three")) as server:
+    with ScriptedServer(
+        completed("one"), error(400, "no", param="model"), completed("two"), completed("three")
+    ) as server:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended = chat(mino, "q1", "q2", "/undo", "q3", "/undo", "q4")
     assert ended.status == 0

@@ -7,7 +7,7 @@ import pytest
 from mino.errors import Misconfigured, NotFound
 from mino.home import Home
 from mino.model import first_step, name_model, open_model, read_instructions
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY
+from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.settings import DEFAULT_MODEL, Settings
 
 KEY = {"OPENAI_API_KEY": "sk-1"}
@@ -96,4 +96,4 @@ def test_the_embedded_model_has_its_own_name() -> None:
 
 def test_the_replay_ladder_begins_where_the_settings_say() -> None:
     assert first_step(Settings()) == AS_RECEIVED
-    assert first_step(Settings(replay="text")) == MESSAGES_ONLY
+    assert first_step(Settings(replay="text")) == PLAIN_TEXT
