@@ -160,7 +160,9 @@ def test_without_the_engine_it_says_how_to_install_it(mino: Program, tmp_path: P
     mino.environ["PYTHONPATH"] += f":{tmp_path}"
     ended = mino.run("ask", "--local", FRANCE)
     assert (ended.status, ended.out) == (78, "")
-    assert ended.err == "mino: the embedded engine is not installed\nhint: pip install 'mino[local]'\n"
+    assert ended.err == (
+        "mino: the embedded engine is not installed\nhint: in a checkout of Mino: pip install '.[local]'\n"
+    )
     assert not mino.files()
 
 
