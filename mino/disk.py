@@ -94,6 +94,14 @@ def sync_directory(path: str) -> None:
             raise StorageFailed(f"cannot sync the directory '{path}': {error.strerror}") from None
 
 
+def set_mode(place: int | str, mode: int) -> int:
+    """Give the open file or the path `place` the `mode`; the mode that it then has. Raises OSError if it is gone."""
+    # Not every file system has modes, and not every one says so: vfat refuses another one, or takes it without effect.
+    with suppress(OSError):
+        os.chmod(place, mode)
+    return stat.S_IMODE(os.stat(place).st_mode)
+
+
 def make_directory(path: str) -> bool:
     """Make the private directory `path`, and those above it, and sync their entries; whether it was missing.
 
@@ -105,7 +113,7 @@ def make_directory(path: str) -> bool:
         make_directory(os.path.dirname(path) or ".")
     try:
         os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
+        set_mode(path, 0o700)  # whatever the umask took away
     except FileExistsError:
         if os.path.isdir(path):
             return False  # another process made it at the same moment
@@ -131,7 +139,7 @@ def create(path: str, data: Iterable[bytes]) -> int:
         raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
     try:
         try:
-            os.fchmod(fd, 0o600)  # whatever the umask took away
+            set_mode(fd, 0o600)  # whatever the umask took away
             for chunk in data:
                 write_all(fd, chunk)
                 size += len(chunk)
