@@ -147,7 +147,7 @@ def ask(
     place = find_usable_home(home, os.environ) if no_history else find_home(home, os.environ)
     settings = settle(flags, os.environ, place)
     if dry_run:
-        command.dry_run(place, settings, prompt, os.environ, history=not no_history)
+        command.dry_run(place, settings, prompt, history=not no_history)
     else:
         command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 

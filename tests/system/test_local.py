@@ -90,7 +90,10 @@ def test_another_model_file_is_used_under_its_name(mino: Program, tmp_path: Path
     model.symlink_to(small_model())
     mino.environ["MINO_LOCAL_MODEL"] = str(model)
     assert mino.run("ask", "--local", "--dry-run", "Hello").json["model"] == "模型"
-    process = mino.start("ask", "--local", "Hello")
+    mino.environ["MINO_LOCAL_MODEL"] = "/nowhere.gguf"
+    assert mino.run("ask", "--local", "-m", str(model), "--dry-run", "Hello").json["model"] == "模型"
+    mino.environ["MINO_LOCAL_MODEL"] = str(model)
+    process = mino.start("ask", "--local", "-m", model.name, "Hello")
     assert read_until(process.stdout, b" ")
     process.terminate()
     finish(process)
