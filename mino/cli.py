@@ -155,14 +155,15 @@ def ask(
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
 @click.pass_obj
-def chat(home: str | None, /, **flags: object) -> None:
+def chat(home: str | None, /, **flags: object) -> int:
     """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
     from mino.home import find_home
     from mino.settings import settle
 
     place = find_home(home, os.environ)
-    command(place, settle(flags, os.environ, place), os.environ)
+    failure = command(place, settle(flags, os.environ, place), os.environ)
+    return failure.status if failure else 0
 
 
 @cli.group(
@@ -208,7 +209,7 @@ def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
 @history.command(
     page="mino-history(1)", examples=("mino history recover --dry-run", "mino history recover --salvage FILE")
 )
-@click.argument("file", required=False, type=click.UNPROCESSED)
+@click.argument("file", required=False, type=os.path.expanduser)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--salvage", "with_salvage", is_flag=True, help="Keep every whole turn of an invalid file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
