@@ -194,7 +194,7 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
     page="mino-history(1)",
     examples=("mino history verify", "find backup -name '*.jsonl' -print0 | mino history verify -"),
 )
-@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=os.path.expanduser)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.pass_obj
 def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
@@ -342,7 +342,7 @@ def delete(home: str | None, /, name: str, wait: str | None) -> None:
     examples=("mino session import old messages.json --from messages", "mino session open old"),
 )
 @name_argument
-@click.argument("file", type=click.UNPROCESSED)
+@click.argument("file", type=os.path.expanduser)
 @click.option(
     "--from",
     "kind",
