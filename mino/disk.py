@@ -94,6 +94,14 @@ def sync_directory(path: str) -> None:
             raise StorageFailed(f"cannot sync the directory '{path}': {error.strerror}") from None
 
 
+def set_mode(place: int | str, mode: int) -> int:
+    """Give the open file or the path `place` the `mode`; the mode that it then has. Raises OSError if it is gone."""
+    # Not every file system has modes, and not every one says so: vfat refuses another one, or takes it without effect.
+    with suppress(OSError):
+        os.chmod(place, mode)
+    return stat.S_IMODE(os.stat(place).st_mode)
+
+
 def sync_entry(path: str) -> None:
     """Sync the entry of `path`, which is there, in the directory above it; nothing if this user cannot have made it.
 
@@ -129,7 +137,7 @@ def make_directory(path: str) -> bool:
         sync_entry(parent)  # one that was killed while it made this path may have made it
     try:
         os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
+        set_mode(path, 0o700)  # whatever the umask took away
     except FileExistsError:
         if os.path.isdir(path):
             return False  # another process made it at the same moment
@@ -162,7 +170,7 @@ def create(path: str, data: Iterable[bytes]) -> int:
         raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
     try:
         try:
-            os.fchmod(fd, 0o600)  # whatever the umask took away
+            set_mode(fd, 0o600)  # whatever the umask took away
             for chunk in data:
                 write_all(fd, chunk)
                 size += len(chunk)

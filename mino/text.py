@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+BYTE_ORDER_MARK = "\ufeff"  # what Windows programs begin a file with; it is no part of the text
+
 Tell = Callable[[str], None]
 """Takes one sentence for the person who runs the command; the caller does not know how it is shown."""
 

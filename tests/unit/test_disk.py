@@ -124,11 +124,11 @@ def test_a_replace_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_replace_that_cannot_begin_names_the_file_and_not_the_temporary_one(
     tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(fd: int, mode: int) -> None:
+    def refuse(fd: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     path = str(tmp_path / folder / "会话 🙂")
-    monkeypatch.setattr(os, "fchmod", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises((CannotCreate, StorageFailed), match=r"cannot (create|write)") as caught:
         replace(path, [b"new"])
     assert f"'{path}'" in caught.value.message and TEMPORARY not in caught.value.message
