@@ -5,7 +5,6 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import BadStatusLine
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -190,6 +189,7 @@ def explain(error: Exception, url: str, *, connected: bool) -> Exception:
 
 def _explain(error: Exception, url: str, connected: bool) -> Exception:
     import ssl
+    from http.client import BadStatusLine
 
     import requests.exceptions as known
     from urllib3.exceptions import DecodeError, LocationParseError
@@ -240,7 +240,7 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
         return None
     if not any(map(os.environ.get, _AUTHORITIES)):
-        from certifi import where
+        from requests.certs import where
 
         hint = "pip install --force-reinstall certifi"
         _check_authorities(where(), f"the file '{where()}' of the package certifi", hint)
