@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from requests import PreparedRequest, Response
 
+_PART = 65536
 _PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _AUTHORITIES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
@@ -40,11 +41,17 @@ class ConnectionLost(Exception):
 
 @contextmanager
 def post(
-    url: str, body: bytes, key: str | None, connect_seconds: float, connected: Callable[[socket.socket], None]
+    url: str,
+    body: bytes,
+    key: str | None,
+    connect_seconds: float,
+    connected: Callable[[socket.socket], None],
+    sent: Callable[[], None],
 ) -> Iterator["Response"]:
     """POST `body` and yield the answer, its body unread; the connection closes at the end of the block.
 
-    `connected` gets the socket before anything is sent, and may raise to stop that. There is no read time-out:
+    `connected` gets the socket before anything is sent, and may raise to stop that; `sent` is called for each part of
+    the request that has gone. There is no read time-out:
     shutting the socket down ends any read. `explain` takes the exceptions of this and of the reading.
     """
     import requests
@@ -58,7 +65,7 @@ def post(
                 if variable:
                     raise _bad_proxy(variable) from None
                 raise
-            pool.ConnectionCls = _telling(pool.ConnectionCls, connected)
+            pool.ConnectionCls = _telling(pool.ConnectionCls, connected, sent)
             return pool
 
     headers = {
@@ -87,14 +94,21 @@ def post(
         adapter.close()
 
 
-def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
+def _telling(kind: Any, connected: Callable[[socket.socket], None], sent: Callable[[], None]) -> Any:
     """The class `kind`, whose connections pass their socket on: urllib3 forgets it as soon as the head is read."""
 
     def connect(connection: Any) -> None:
         kind.connect(connection)
-        connected(connection.sock)
+        connection.sock.settimeout(None)  # it was that of connecting, and a long question would fail by it
+        connected(getattr(connection.sock, "socket", connection.sock))  # TLS in TLS wraps a socket, and is none
 
-    return type(kind.__name__, (kind,), {"connect": connect, "response_class": _final(kind.response_class)})
+    def send(connection: Any, data: bytes) -> None:
+        for start in range(0, len(data), _PART):
+            kind.send(connection, data[start : start + _PART])
+            sent()
+
+    more = {"connect": connect, "send": send, "response_class": _final(kind.response_class)}
+    return type(kind.__name__, (kind,), more)
 
 
 def _final(kind: Any) -> Any:
