@@ -254,10 +254,10 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
         return None
     if not any(map(os.environ.get, _AUTHORITIES)):
-        from requests.certs import where
+        from requests import adapters
 
-        hint = "pip install --force-reinstall certifi"
-        _check_authorities(where(), f"the file '{where()}' of the package certifi", hint)
+        path = adapters.DEFAULT_CA_BUNDLE_PATH
+        _check_authorities(path, f"the file '{path}' of the package certifi", "pip install --force-reinstall certifi")
     if error.reason in _NOT_TLS:
         plain = f"{variable}=http://…" if variable else f"--base-url http{_base(url).removeprefix('https')}"
         return ServiceFailed(f"{whom} did not answer with TLS, as https needs it", f"if it has none: {plain}")
