@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from mino.responses.post import ConnectionLost, explain, post
+from mino.responses.post import ConnectionLost, explain, load, post
+from mino.responses.surroundings import shortage, start_thread
 from mino.watch import Watch
 
 CONNECT_SECONDS = 10.0  # for one address
@@ -44,6 +45,8 @@ class Exchange:
     """A POST of `body` to `url`. `idle` limits the seconds without a byte in either direction, once it is connected."""
 
     def __init__(self, url: str, body: bytes, key: str | None, idle: float, watch: Watch) -> None:
+        """Raises Misconfigured if a library is broken, Exhausted if there is no thread, descriptor or memory."""
+        load()
         self._url = url
         self._idle = idle
         self._connect_seconds = min(CONNECT_SECONDS, idle)
@@ -51,12 +54,15 @@ class Exchange:
         self._reports: deque[Head | bytes | Exception] = deque()
         self._ahead = threading.Semaphore(_AHEAD)
         # The thread alone closes its end: if the main thread did, the number could by then be another file's.
-        self._bell, self._ringer = socket.socketpair()
+        try:
+            self._bell, self._ringer = socket.socketpair()
+        except OSError as error:
+            raise shortage(error) or error from None
         self._ringing = False
         self._stopped = False
         self._sock: socket.socket | None = None
         self._sent = 0  # parts of the question
-        threading.Thread(target=self._run, args=(body, key), name="mino exchange", daemon=True).start()
+        start_thread(lambda: self._run(body, key), "mino exchange")
 
     def head(self) -> Head:
         """The head of the answer.
@@ -131,7 +137,8 @@ class Exchange:
         """Wait for the bell, at most `seconds`; whether it rang."""
         rang = self._watch.wait(seconds, self._bell.fileno())
         if rang:
-            self._bell.recv(4096)
+            if not self._bell.recv(4096) and not self._reports:
+                raise MemoryError  # the thread ended, and could not even say why
             self._ringing = False  # reset before the reports are read, so that a later one rings again
         return rang
 
@@ -153,11 +160,14 @@ class Exchange:
     def _run(self, body: bytes, key: str | None) -> None:
         end: Exception = _Ended()
         try:
-            self._talk(body, key)
-        except Exception as error:
-            end = explain(error, self._url, connected=self._sock is not None)
-        self._report(end)
-        self._ringer.close()
+            with suppress(MemoryError):
+                try:
+                    self._talk(body, key)
+                except Exception as error:
+                    end = explain(error, self._url, connected=self._sock is not None)
+                self._report(end)
+        finally:
+            self._ringer.close()
 
     def _report(self, report: Head | bytes | Exception) -> None:
         self._reports.append(report)

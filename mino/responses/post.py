@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from mino import __version__
 from mino.errors import MinoError, Misconfigured, ServiceFailed
 from mino.responses.server import is_loopback
+from mino.responses.surroundings import causes, loading, shortage
 
 if TYPE_CHECKING:
     import ssl
@@ -25,6 +26,7 @@ _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "R
 _TLS_RECORD = "\x15\x03"  # an alert, of any version
 _CHECK_HOST = "check the host in --base-url"
 _CHECK_CLOCK = "check the clock of this machine; only the server can renew its certificate"
+_VERIFY_HINTS = {62: _CHECK_HOST, 64: _CHECK_HOST, 9: _CHECK_CLOCK, 10: _CHECK_CLOCK}  # by OpenSSL's X509_V_ERR_…
 _OWN_CA = "set REQUESTS_CA_BUNDLE to the file of your own CA"
 
 
@@ -37,6 +39,12 @@ class ConnectionLost(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def load() -> None:
+    """Load the libraries, before a thread needs them. Raises Misconfigured for broken ones, and Exhausted."""
+    with loading("requests"):
+        import requests.adapters  # noqa: F401  # it needs all the others
 
 
 @contextmanager
@@ -187,8 +195,8 @@ def _check_authorities(path: str, subject: str, hint: str) -> None:
         raise Misconfigured(f"{subject} is neither a file nor a directory", hint)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
-    except ssl.SSLError:
-        raise Misconfigured(f"{subject} has no certificates that can be read", hint) from None
+    except ssl.SSLError as error:
+        raise shortage(error) or Misconfigured(f"{subject} has no certificates that can be read", hint) from None
     except PermissionError:
         raise Misconfigured(f"{subject} may not be read", hint) from None
 
@@ -202,15 +210,17 @@ def explain(error: Exception, url: str, *, connected: bool) -> Exception:
 
 
 def _explain(error: Exception, url: str, connected: bool) -> Exception:
-    import ssl
-    from http.client import BadStatusLine
-
-    import requests.exceptions as known
-    from urllib3.exceptions import DecodeError, LocationParseError
-
     if isinstance(error, MinoError):
         return error
-    chain = _chain(error)
+    if lack := shortage(error):
+        return lack
+    import ssl
+    from http.client import BadStatusLine, HTTPException
+
+    import requests.exceptions as known
+    from urllib3.exceptions import DecodeError, HTTPError, LocationParseError
+
+    chain = causes(error)
     variable, _ = _proxy(url)
     through_proxy = isinstance(error, known.ProxyError)
     if not connected:
@@ -235,7 +245,9 @@ def _explain(error: Exception, url: str, connected: bool) -> Exception:
         # The library's message may repeat the URL of a proxy, with its password.
         reason = "" if variable else f": {error}"
         return Misconfigured(f"cannot make a request to '{url}'{reason}", f"check {variable or '--base-url'}")
-    return ConnectionLost(_reason(chain))
+    if isinstance(error, OSError | HTTPException | HTTPError):
+        return ConnectionLost(_reason(chain))
+    return error  # a defect, which no other attempt mends
 
 
 def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | None:
@@ -247,7 +259,7 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
 
     whom = f"the proxy in {variable}" if variable else f"'{url}'"
     if isinstance(error, ssl.SSLCertVerificationError):
-        hint = {62: _CHECK_HOST, 64: _CHECK_HOST, 9: _CHECK_CLOCK, 10: _CHECK_CLOCK}.get(error.verify_code, _OWN_CA)
+        hint = _VERIFY_HINTS.get(error.verify_code, _OWN_CA)
         if hint is _CHECK_HOST and variable:
             hint = f"check {variable}"
         return ServiceFailed(f"no secure connection to {whom}: certificate verify failed: {error.verify_message}", hint)
@@ -266,19 +278,6 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
 
 def _base(url: str) -> str:
     return url.removesuffix("/responses")
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """`error` and its causes, the first cause last."""
-    chain = [error]
-    while (inner := _cause(chain[-1])) is not None and inner not in chain:
-        chain.append(inner)
-    return chain
-
-
-def _cause(error: BaseException) -> BaseException | None:
-    wrapped = error.args[0] if error.args else None  # urllib3 wraps the failure of TLS in a tunnel like this
-    return error.__cause__ or error.__context__ or (wrapped if isinstance(wrapped, BaseException) else None)
 
 
 def _reason(chain: list[BaseException]) -> str:
