@@ -222,7 +222,8 @@ class Client:
         if not self._told_replay:
             self._told_replay = True
             self._tell(
-                f"the service refuses earlier answers as they were received ({server_error.sentence(self._key)}); "
+                "the service refuses earlier answers as they were received "
+                f"({server_error.sentence(self._key) or 'no reason given'}); "
                 'they are sent in a simpler form, which replay = "text" in config.toml makes permanent'
             )
 

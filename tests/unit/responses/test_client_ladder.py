@@ -262,3 +262,9 @@ def test_too_much_context_has_the_hint_of_whoever_asks(reply: Reply) -> None:
         outcome = put(client(server), request(context=CONTEXT)._replace(send_less="/clear"))
     assert outcome.error
     assert outcome.error.hint == "/clear"
+
+
+def test_refusal_without_a_word_is_said_as_that(capfd: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer(Reply([], 400, ending="length"), completed("hi")) as server:
+        assert put(client(server), request(context=CONTEXT)).text == "hi"
+    assert "as they were received (no reason given); they" in capfd.readouterr().err
