@@ -19,7 +19,10 @@ def main() -> NoReturn:
     the embedded engine's threads can crash during it.
     """
     set_up()
-    status = run()
+    try:
+        status = run()
+    except (MemoryError, ImportError) as error:
+        status = _give_up(error)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # a closed one has nothing to lose
             stream.flush()
@@ -82,12 +85,29 @@ def _run() -> int:
         sys.stdout = StringIO()  # otherwise the rest of the text would be written again at exit, and fail again
         output.notice(f"reading or writing failed: {error.strerror or error}")
         return StorageFailed.status
-    except Exception:
+    except Exception as error:
+        if isinstance(error, MemoryError) or _is_broken_library(error):
+            raise
         import traceback
 
         output.notice("a defect in Mino; please report it with these lines")
         traceback.print_exc()
         return 70
+
+
+def _is_broken_library(error: Exception) -> bool:
+    return isinstance(error, ImportError) and not (error.name or "").startswith("mino")
+
+
+def _give_up(error: MemoryError | ImportError) -> int:
+    """Say that memory ran out, or that a library is broken; nothing of Mino's can be relied on for that."""
+    said = b"mino: not enough memory\nhint: ulimit -a shows the limits of this shell\n"
+    status = 74
+    if isinstance(error, ImportError) and "failed to map segment" not in str(error):  # that is how the loader says it
+        said = f"mino: a library cannot be loaded: {error}\nhint: install mino again\n".encode(errors="replace")
+        status = 78
+    os.write(2, said)
+    return status
 
 
 def _occupy_standard_descriptors() -> None:

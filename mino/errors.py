@@ -58,6 +58,12 @@ class StorageFailed(MinoError):
     status = 74
 
 
+class Exhausted(MinoError):
+    """Memory, threads or file descriptors ran out: a limit of the process is reached, or the machine's."""
+
+    status = 74
+
+
 class SessionInUse(MinoError):
     """Another process holds the session."""
 
@@ -71,7 +77,7 @@ class AccessRefused(MinoError):
 
 
 class Misconfigured(MinoError):
-    """No key, no home, an unreadable setting or SOUL.md, or a missing extra."""
+    """No key, no home, an unreadable setting or SOUL.md, a missing extra, or a broken library or certificate file."""
 
     status = 78
 

@@ -28,13 +28,17 @@ class Watch:
             self.wait(left)
 
     def wait(self, seconds: float, bell: int | None = None) -> bool:
-        """Wait until the descriptor `bell` is readable or about `seconds`; returns whether it is. Raises ReaderGone."""
+        """Wait until the descriptor `bell` is readable or about `seconds`; returns whether it is. Raises ReaderGone.
+
+        It is looked at even if `seconds` are over.
+        """
         poll = select.poll()
         if bell is not None:
             poll.register(bell, select.POLLIN)
         if self._fd is not None:
             poll.register(self._fd, self._asked)
-        ready = dict(poll.poll(math.ceil(min(seconds, _LONGEST) * 1000)))
+        # A negative time would be endless.
+        ready = dict(poll.poll(math.ceil(max(0.0, min(seconds, _LONGEST)) * 1000)))
         if self._fd in ready:
             if ready[self._fd] & _GONE:
                 raise ReaderGone

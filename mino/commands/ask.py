@@ -37,10 +37,18 @@ def ask(
         opened = open_conversation(home, settings.wait, output.notice, keep) if home and history else nullcontext(None)
         with opened as conversation:
             context = list(conversation.context) if conversation else []
-            request = Request(model.name, instructions, context, question)
+            request = Request(model.name, instructions, context, question, _send_less(len(context)))
             turn.run(conversation, model.client, request, output.AnswerStream(), format_answer if as_json else None)
     if conversation and output.is_terminal(output.STDERR):
         turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
+
+
+def _send_less(turns: int) -> str:
+    """What to run if the context of so many `turns` is too much for the model."""
+    if not turns:
+        return ""
+    fewer = min(10, turns // 2) or "none"
+    return f"--context {fewer} sends fewer turns; mino session new starts a new conversation"
 
 
 def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:

@@ -120,7 +120,9 @@ class Chat(NamedTuple):
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""
         instructions = read_instructions(self.home, self.settings)
-        request = Request(self.model.name, instructions, list(self.conversation.context), question)
+        context = list(self.conversation.context)
+        send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
+        request = Request(self.model.name, instructions, context, question, send_less)
         turn.run(self.conversation, self.model.client, request, output.AnswerStream(LABEL))
         self._tell_size()
 

@@ -42,15 +42,16 @@ class Answer(NamedTuple):
 
 
 class AnswerFold:
-    """Folds the events of one response. `key` is hidden in errors that repeat it.
+    """Folds the events of one response. `key` is hidden in errors that repeat it; `send_less` is that of the request.
 
     `over` becomes true when nothing that follows matters; `server_error` is the server's error if it failed.
     """
 
-    def __init__(self, key: str | None = None) -> None:
+    def __init__(self, key: str | None = None, send_less: str = "") -> None:
         self.over = False
         self.server_error: ServerError | None = None
         self._key = key
+        self._send_less = send_less
         self._error: MinoError | None = None
         self._status: Literal["", "completed", "incomplete"] = ""
         self._response: dict[str, Any] = {}
@@ -247,7 +248,9 @@ class AnswerFold:
         self.over = True
         self.server_error = server_error
         said = server_error.sentence(self._key)
-        self._error = too_long(said) if server_error.too_long else ServiceFailed(f"the service failed: {said}")
+        self._error = (
+            too_long(said, self._send_less) if server_error.too_long else ServiceFailed(f"the service failed: {said}")
+        )
         return ""
 
     def _be_foreign(self, said: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from itertools import chain
 from mino.errors import ServiceFailed
 from mino.responses.answer import AnswerFold
 from mino.responses.exchange import Head
-from mino.responses.failure import hide_key, read_body
+from mino.responses.failure import hide_key, read_body, shorter_base
 from mino.responses.post import ConnectionLost
 from mino.responses.sse import Decoder
 
@@ -38,7 +38,7 @@ def fold_body(url: str, head: Head, pieces: Iterator[bytes], fold: AnswerFold, k
         kind = hide_key(head.headers.get("content-type", ""), key, 80) or "no content type"
         raise ServiceFailed(
             f"'{url}' is not a Responses server: it answered {head.status} with {kind}: {said}",
-            "check --base-url; many servers need /v1 at the end",
+            shorter_base(url) or "check --base-url; many servers need /v1 at the end",
         )
     else:
         yield from _fold_events(chain((start,), pieces), fold)

@@ -110,7 +110,7 @@ class Client:
                         form, refusal = next(ladder), None
                         continue
                     if not setback.again:
-                        raise _refused_in_all_forms(refusal.error) if refused_too else refusal.error from None
+                        raise _refused_in_all_forms(refusal.error, request) if refused_too else refusal.error from None
                 failures += 1
                 if not setback.again or failures > self._server.retries:
                     raise setback.error from None
@@ -133,14 +133,16 @@ class Client:
                 except IdleTimeout:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
-                    return self._read(url, head, exchange, show, take)
+                    return self._read(url, head, exchange, request, show, take)
                 if head.status not in (301, 302, 303, 307, 308):
-                    raise self._refused(url, head, exchange, request.model)
+                    raise self._refused(url, head, exchange, request)
                 url = self._redirected(url, head)
         raise ServiceFailed(f"'{self._url}' redirects more than {_REDIRECTS} times")
 
-    def _read(self, url: str, head: Head, exchange: Exchange, show: Show | None, take: Callable[[], None]) -> Answer:
-        fold = AnswerFold(self._key)
+    def _read(
+        self, url: str, head: Head, exchange: Exchange, request: Request, show: Show | None, take: Callable[[], None]
+    ) -> Answer:
+        fold = AnswerFold(self._key, request.send_less)
         shown = False
         broke = "the stream ended early"
         try:
@@ -178,16 +180,17 @@ class Client:
             return answer._replace(status="incomplete", reason=f"the model's context of {limit} tokens is full")
         return answer
 
-    def _refused(self, url: str, head: Head, exchange: Exchange, model: str) -> _Setback:
+    def _refused(self, url: str, head: Head, exchange: Exchange, request: Request) -> _Setback:
         server_error = read_body(exchange.rest(_ERROR_BYTES, _ERROR_SECONDS))
         error = http_failure(
             head.status,
             server_error,
             url=url,
-            model=model,
+            model=request.model,
             key=self._key,
             key_source=self._server.key_source,
             request_id=head.headers.get("x-request-id", ""),
+            send_less=request.send_less,
         )
         again, wait = is_worth_retrying(head.status, head.headers, server_error), asked_wait(head.headers)
         if again and wait is not None and wait > LONGEST_WAIT:
@@ -219,7 +222,8 @@ class Client:
         if not self._told_replay:
             self._told_replay = True
             self._tell(
-                f"the service refuses earlier answers as they were received ({server_error.sentence(self._key)}); "
+                "the service refuses earlier answers as they were received "
+                f"({server_error.sentence(self._key) or 'no reason given'}); "
                 'they are sent in a simpler form, which replay = "text" in config.toml makes permanent'
             )
 
@@ -234,8 +238,9 @@ class Client:
         return ServiceFailed(f"no data from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
 
 
-def _refused_in_all_forms(error: MinoError) -> MinoError:
-    return type(error)(f"{error.message}; the simpler forms of earlier answers were refused too", error.hint)
+def _refused_in_all_forms(error: MinoError, request: Request) -> MinoError:
+    said = f"{error.message}; the simpler forms of earlier answers were refused too"
+    return type(error)(said, error.hint or request.send_less)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -147,13 +147,21 @@ def read_body(body: bytes) -> ServerError:
 
 
 def http_failure(
-    status: int, server_error: ServerError, *, url: str, model: str, key: str | None, key_source: str, request_id: str
+    status: int,
+    server_error: ServerError,
+    *,
+    url: str,
+    model: str,
+    key: str | None,
+    key_source: str,
+    request_id: str,
+    send_less: str = "",
 ) -> MinoError:
     """The error of an HTTP answer with `status`: its class, its sentence, and what to run next."""
     said = server_error.sentence(key) or _phrase(status)
     said = f"{said} (request id {hide_key(request_id, key, 80)})" if request_id else said
     if server_error.too_long:
-        return too_long(said)
+        return too_long(said, send_less)
     if status in (401, 403) and key:
         return AccessRefused(
             f"the service refused the key from {key_source} ({status}): {said}",
@@ -163,8 +171,8 @@ def http_failure(
         return AccessRefused(
             f"the service refused the request, and no key was sent ({status}): {said}", "export OPENAI_API_KEY=…"
         )
-    if status == 404:
-        return ServiceFailed(f"'{url}' answered 404: {said}", _where_else(url, model))
+    if status in (404, 405):
+        return ServiceFailed(f"'{url}' answered {status}: {said}", _where_else(url, model))
     return ServiceFailed(f"the service answered {status}: {said}")
 
 
@@ -173,15 +181,23 @@ def key_hint(source: str) -> str:
     return f"export {source}=…" if source.isupper() else f"check {source} in config.toml"
 
 
-def too_long(said: str) -> ServiceFailed:
+def too_long(said: str, send_less: str) -> ServiceFailed:
     """The error for a conversation that the model's context cannot hold."""
-    return ServiceFailed(
-        f"the conversation is too long for the model: {said}",
-        "--context 10 sends only the last ten turns; mino session new (in chat: /clear) starts a new conversation",
-    )
+    return ServiceFailed(f"the conversation is too long for the model: {said}", send_less)
+
+
+def shorter_base(url: str) -> str:
+    """What to run if the base URL of `url` ends in the path of a request, which Mino adds itself; empty if not."""
+    base = url.removesuffix("/responses").rstrip("/")
+    for end in ("/responses", "/chat/completions", "/completions"):
+        if base.endswith(end):
+            return f"the base URL is without {end}, because mino adds /responses: --base-url {base.removesuffix(end)}"
+    return ""
 
 
 def _where_else(url: str, model: str) -> str:
+    if hint := shorter_base(url):
+        return hint
     base = url.removesuffix("/responses")
     if "/v1/v1" in base:
         return f"the base URL has /v1 twice: --base-url {base.replace('/v1/v1', '/v1')}"

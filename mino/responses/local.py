@@ -19,6 +19,7 @@ from typing import Any
 
 from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.parallel import count_processors
+from mino.responses.surroundings import shortage
 from mino.text import one_line
 
 SMALL_MODEL = "SmolLM2-135M-Instruct"
@@ -85,8 +86,8 @@ def serve(model_file: str | None) -> Iterator[str]:
         _tune_small_model(params)
     try:
         server = engine.Server(params)
-    except (RuntimeError, MemoryError):
-        raise _explain(path) from None
+    except (RuntimeError, MemoryError) as error:
+        raise shortage(error) or _explain(path) from None
     _running.append(server)
     yield f"{server.listening_address}{params.api_prefix}/v1"
 

@@ -12,18 +12,21 @@ from urllib.parse import urlsplit
 from mino import __version__
 from mino.errors import MinoError, Misconfigured, ServiceFailed
 from mino.responses.server import is_loopback
+from mino.responses.surroundings import causes, loading, shortage
 
 if TYPE_CHECKING:
     import ssl
 
     from requests import PreparedRequest, Response
 
+_PART = 65536
 _PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _AUTHORITIES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
 _TLS_RECORD = "\x15\x03"  # an alert, of any version
 _CHECK_HOST = "check the host in --base-url"
 _CHECK_CLOCK = "check the clock of this machine; only the server can renew its certificate"
+_VERIFY_HINTS = {62: _CHECK_HOST, 64: _CHECK_HOST, 9: _CHECK_CLOCK, 10: _CHECK_CLOCK}  # by OpenSSL's X509_V_ERR_…
 _OWN_CA = "set REQUESTS_CA_BUNDLE to the file of your own CA"
 
 
@@ -38,13 +41,25 @@ class ConnectionLost(Exception):
         self.hint = hint
 
 
+def load() -> None:
+    """Load the libraries, before a thread needs them. Raises Misconfigured for broken ones, and Exhausted."""
+    with loading("requests"):
+        import requests.adapters  # noqa: F401  # it needs all the others
+
+
 @contextmanager
 def post(
-    url: str, body: bytes, key: str | None, connect_seconds: float, connected: Callable[[socket.socket], None]
+    url: str,
+    body: bytes,
+    key: str | None,
+    connect_seconds: float,
+    connected: Callable[[socket.socket], None],
+    sent: Callable[[], None],
 ) -> Iterator["Response"]:
     """POST `body` and yield the answer, its body unread; the connection closes at the end of the block.
 
-    `connected` gets the socket before anything is sent, and may raise to stop that. There is no read time-out:
+    `connected` gets the socket before anything is sent, and may raise to stop that; `sent` is called for each part of
+    the request that has gone. There is no read time-out:
     shutting the socket down ends any read. `explain` takes the exceptions of this and of the reading.
     """
     import requests
@@ -58,7 +73,7 @@ def post(
                 if variable:
                     raise _bad_proxy(variable) from None
                 raise
-            pool.ConnectionCls = _telling(pool.ConnectionCls, connected)
+            pool.ConnectionCls = _telling(pool.ConnectionCls, connected, sent)
             return pool
 
     headers = {
@@ -87,14 +102,21 @@ def post(
         adapter.close()
 
 
-def _telling(kind: Any, connected: Callable[[socket.socket], None]) -> Any:
+def _telling(kind: Any, connected: Callable[[socket.socket], None], sent: Callable[[], None]) -> Any:
     """The class `kind`, whose connections pass their socket on: urllib3 forgets it as soon as the head is read."""
 
     def connect(connection: Any) -> None:
         kind.connect(connection)
-        connected(connection.sock)
+        connection.sock.settimeout(None)  # it was that of connecting, and a long question would fail by it
+        connected(getattr(connection.sock, "socket", connection.sock))  # TLS in TLS wraps a socket, and is none
 
-    return type(kind.__name__, (kind,), {"connect": connect, "response_class": _final(kind.response_class)})
+    def send(connection: Any, data: bytes) -> None:
+        for start in range(0, len(data), _PART):
+            kind.send(connection, data[start : start + _PART])
+            sent()
+
+    more = {"connect": connect, "send": send, "response_class": _final(kind.response_class)}
+    return type(kind.__name__, (kind,), more)
 
 
 def _final(kind: Any) -> Any:
@@ -173,8 +195,8 @@ def _check_authorities(path: str, subject: str, hint: str) -> None:
         raise Misconfigured(f"{subject} is neither a file nor a directory", hint)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
-    except ssl.SSLError:
-        raise Misconfigured(f"{subject} has no certificates that can be read", hint) from None
+    except ssl.SSLError as error:
+        raise shortage(error) or Misconfigured(f"{subject} has no certificates that can be read", hint) from None
     except PermissionError:
         raise Misconfigured(f"{subject} may not be read", hint) from None
 
@@ -188,15 +210,17 @@ def explain(error: Exception, url: str, *, connected: bool) -> Exception:
 
 
 def _explain(error: Exception, url: str, connected: bool) -> Exception:
-    import ssl
-    from http.client import BadStatusLine
-
-    import requests.exceptions as known
-    from urllib3.exceptions import DecodeError, LocationParseError
-
     if isinstance(error, MinoError):
         return error
-    chain = _chain(error)
+    if lack := shortage(error):
+        return lack
+    import ssl
+    from http.client import BadStatusLine, HTTPException
+
+    import requests.exceptions as known
+    from urllib3.exceptions import DecodeError, HTTPError, LocationParseError
+
+    chain = causes(error)
     variable, _ = _proxy(url)
     through_proxy = isinstance(error, known.ProxyError)
     if not connected:
@@ -221,7 +245,9 @@ def _explain(error: Exception, url: str, connected: bool) -> Exception:
         # The library's message may repeat the URL of a proxy, with its password.
         reason = "" if variable else f": {error}"
         return Misconfigured(f"cannot make a request to '{url}'{reason}", f"check {variable or '--base-url'}")
-    return ConnectionLost(_reason(chain))
+    if isinstance(error, OSError | HTTPException | HTTPError):
+        return ConnectionLost(_reason(chain))
+    return error  # a defect, which no other attempt mends
 
 
 def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | None:
@@ -233,17 +259,17 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
 
     whom = f"the proxy in {variable}" if variable else f"'{url}'"
     if isinstance(error, ssl.SSLCertVerificationError):
-        hint = {62: _CHECK_HOST, 64: _CHECK_HOST, 9: _CHECK_CLOCK, 10: _CHECK_CLOCK}.get(error.verify_code, _OWN_CA)
+        hint = _VERIFY_HINTS.get(error.verify_code, _OWN_CA)
         if hint is _CHECK_HOST and variable:
             hint = f"check {variable}"
         return ServiceFailed(f"no secure connection to {whom}: certificate verify failed: {error.verify_message}", hint)
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError):
         return None
     if not any(map(os.environ.get, _AUTHORITIES)):
-        from requests.certs import where
+        from requests import adapters
 
-        hint = "pip install --force-reinstall certifi"
-        _check_authorities(where(), f"the file '{where()}' of the package certifi", hint)
+        path = adapters.DEFAULT_CA_BUNDLE_PATH
+        _check_authorities(path, f"the file '{path}' of the package certifi", "pip install --force-reinstall certifi")
     if error.reason in _NOT_TLS:
         plain = f"{variable}=http://…" if variable else f"--base-url http{_base(url).removeprefix('https')}"
         return ServiceFailed(f"{whom} did not answer with TLS, as https needs it", f"if it has none: {plain}")
@@ -252,19 +278,6 @@ def _insecure(error: "ssl.SSLError", url: str, variable: str) -> MinoError | Non
 
 def _base(url: str) -> str:
     return url.removesuffix("/responses")
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """`error` and its causes, the first cause last."""
-    chain = [error]
-    while (inner := _cause(chain[-1])) is not None and inner not in chain:
-        chain.append(inner)
-    return chain
-
-
-def _cause(error: BaseException) -> BaseException | None:
-    wrapped = error.args[0] if error.args else None  # urllib3 wraps the failure of TLS in a tunnel like this
-    return error.__cause__ or error.__context__ or (wrapped if isinstance(wrapped, BaseException) else None)
 
 
 def _reason(chain: list[BaseException]) -> str:

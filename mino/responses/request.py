@@ -32,12 +32,16 @@ class ContextTurn(Protocol):
 
 
 class Request(NamedTuple):
-    """One question with its context; `body` gives it in the form that a step of the ladder asks for."""
+    """One question with its context; `body` gives it in the form that a step of the ladder asks for.
+
+    `send_less` says what a person can do where this is asked if the context is too much for the model; empty: nothing.
+    """
 
     model: str
     instructions: str | None
     context: Sequence[ContextTurn]
     question: str
+    send_less: str = ""
 
     def body(self, step: int = AS_RECEIVED, include: bool = True) -> dict[str, Any]:
         """The JSON body of `POST {base}/responses`. `store` is always false: no server may keep the conversation."""

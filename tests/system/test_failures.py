@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests import homes
 from tests.server import Reply, ScriptedServer, completed, delta, ended, error, events
 from tests.system.program import Program, sent_texts
 
@@ -127,3 +128,53 @@ def test_a_help_text_for_a_reader_that_is_gone_dies_by_the_signal(mino: Program)
     ended = mino.run("--help", stdout=writer)
     os.close(writer)
     assert (ended.status, ended.err) == (-signal.SIGPIPE, "")
+
+
+TOO_LONG = error(400, "no", code="context_length_exceeded")
+
+
+@pytest.mark.parametrize(("turns", "hint"), [(0, None), (1, "none"), (4, "2"), (25, "10")])
+def test_fewer_turns_are_recommended_only_where_there_are_turns(mino: Program, turns: int, hint: str | None) -> None:
+    if turns:
+        mino.write_session(homes.completed(*((f"q{n}", "a") for n in range(turns))))
+    with ScriptedServer(TOO_LONG, completed("short")) as server:
+        failed = mino.run("ask", "q", server=server)
+        assert failed.status == 69
+        assert "too long" in failed.err
+        if hint is None:
+            assert "--context" not in failed.err
+        else:
+            assert f"--context {hint} " in failed.err
+            assert mino.run("ask", "--context", hint, "q", server=server).out == "short\n"
+
+
+def test_chat_recommends_a_command_of_its_own(mino: Program) -> None:
+    with ScriptedServer(TOO_LONG, completed("one"), TOO_LONG, completed("two")) as server:
+        chat = mino.run("chat", stdin=b"q1\nq2\nq3\n/clear\nq4\n", server=server)
+    first, second = chat.err.split("too long for the model")[1:]
+    assert "/clear" not in first
+    assert "/clear" in second
+    assert "--context" not in chat.err and "mino session" not in chat.err
+    assert "two" in chat.out
+
+
+def test_web_page_of_a_base_url_that_ends_in_the_path_of_a_request(mino: Program) -> None:
+    with ScriptedServer(PAGE, error(404, "no")) as server:
+        for _ in range(2):
+            failed = mino.run("ask", "--base-url", f"{server.url}/responses", "q")
+            assert failed.err.endswith(f": --base-url {server.url}\n")
+
+
+def test_a_conversation_outlives_a_server_that_refuses_every_old_item(mino: Program) -> None:
+    """The wording is of a server that no list of wordings knew."""
+    refusal = {"error": {"code": "invalid_prompt", "message": "Invalid Responses API request"}}
+    refused = Reply([json.dumps(refusal).encode()], 400, {"content-type": "application/json"}, "length")
+    with ScriptedServer(completed("one"), refused, refused, refused, completed("two"), always=refused) as server:
+        assert mino.run("ask", "q1", server=server).out == "one\n"
+        second = mino.run("ask", "q2", server=server)
+        assert (second.status, second.out) == (0, "two\n")
+        assert 'replay = "text"' in second.err
+        third = mino.run("ask", "q3", server=server)
+    assert third.status == 69
+    assert "Invalid Responses API request; the simpler forms of earlier answers were refused too\n" in third.err
+    assert "replay" not in third.err

@@ -247,3 +247,24 @@ def test_context_overflow_is_no_refused_item() -> None:
     with ScriptedServer(error(400, "input[3] exceeds the context window"), completed("hi")) as server:
         assert "too long" in put(client(server), request(context=CONTEXT)).message
         assert len(server.requests) == 1
+
+
+TOO_LONG = [
+    error(400, "input[3] exceeds the context window"),
+    events(delta("half"), {"type": "error", "code": "context_length_exceeded", "message": "x"}),
+    events(ended("failed", error={"code": "context_length_exceeded", "message": "x"})),
+]
+
+
+@pytest.mark.parametrize("reply", [*TOO_LONG, error(400, "first")])
+def test_too_much_context_has_the_hint_of_whoever_asks(reply: Reply) -> None:
+    with ScriptedServer(always=reply) as server:
+        outcome = put(client(server), request(context=CONTEXT)._replace(send_less="/clear"))
+    assert outcome.error
+    assert outcome.error.hint == "/clear"
+
+
+def test_refusal_without_a_word_is_said_as_that(capfd: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer(Reply([], 400, ending="length"), completed("hi")) as server:
+        assert put(client(server), request(context=CONTEXT)).text == "hi"
+    assert "as they were received (no reason given); they" in capfd.readouterr().err

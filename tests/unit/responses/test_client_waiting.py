@@ -1,16 +1,29 @@
 """Waiting on real connections: the idle limit, signals in every state, a reader that goes, nothing left behind."""
 
+import json
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
 from mino.errors import ReaderGone, ServiceFailed
-from tests.server import Reply, ScriptedServer, answer_events, completed, delta, ended, error, events, wait_until
+from tests.server import (
+    Reply,
+    ScriptedServer,
+    answer_events,
+    completed,
+    delta,
+    ended,
+    error,
+    events,
+    message,
+    wait_until,
+)
 from tests.unit.responses.asking import ask, client, outcome_of, put, request
 
 PING = b": ping\n\n"
@@ -53,6 +66,53 @@ def test_silence_in_the_stream_ends_the_turn() -> None:
 def test_silence_after_the_head_of_an_error_tells_the_error() -> None:
     with ScriptedServer(Reply([b'{"error": "Bad"}', 10.0], 400)) as server:
         assert ask(server, timeout=0.2).message == "the service answered 400: Bad"
+
+
+@contextmanager
+def slow_reader(pace: float) -> Iterator[str]:
+    """The address of a server that reads 8 kB in each `pace` seconds, and answers once it has the whole question."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                data = b""
+                while not data.endswith(b"}") and (piece := connection.recv(8192)):
+                    data = data[-1:] + piece
+                    time.sleep(pace)
+                said = json.dumps(ended(output=[message("hi")])["response"]).encode()
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said))
+
+    with closing(socket.socket()) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        threading.Thread(target=serve).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the last part, in the system's buffer, does not count")
+def test_sending_a_long_question_on_a_slow_line_is_life() -> None:
+    with slow_reader(0.02) as url:
+        began = time.monotonic()
+        assert put(client(url, timeout=0.4), request("x" * 600_000)).text == "hi"
+        assert time.monotonic() - began > 0.8  # or the line was not slow
+
+
+def test_question_that_nobody_reads_is_given_up() -> None:
+    with slow_reader(1.0) as url:
+        began = time.monotonic()
+        assert "no data from" in put(client(url, timeout=0.3), request("x" * 8_000_000)).message
+        assert time.monotonic() - began < 3
+
+
+def test_error_that_never_ends_does_not_hold_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mino.responses.client._ERROR_SECONDS", 0.5)
+    steps: list[bytes | float] = [step for _ in range(100) for step in (0.05, b"x")]
+    with ScriptedServer(Reply(steps, 400, ending="close")) as server:
+        began = time.monotonic()
+        assert "400: xx" in ask(server).message
+        assert time.monotonic() - began < 3
 
 
 def test_terminal_event_ends_the_wait_though_the_connection_stays_open() -> None:
