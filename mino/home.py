@@ -135,10 +135,14 @@ def make_home(home: Home) -> list[str]:
     A directory other than `~/.mino` that existed before is the user's, and is not narrowed. Raises CannotCreate.
     """
     made = disk.make_directory(home.path)
+    ignore = os.path.join(home.path, ".gitignore")
     # A home inside a project must not be committed with it. An empty one is as new: its maker was killed here.
     if made or _is_empty(home.path):
         with suppress(CannotCreate):  # another process does the same, or the lock will say what is wrong
-            disk.create(os.path.join(home.path, ".gitignore"), [b"*\n"])
+            disk.create(ignore, [b"*\n"])
+    elif not os.path.isdir(home.sessions):
+        with suppress(MinoError):  # its maker was killed here, or it is a user's own
+            disk.sync_file(ignore)
     if not made and not os.path.isdir(home.sessions):
         disk.sync_entry(home.path)  # whoever made it may have been killed before the lock could say so
     mode = before = stat.S_IMODE(os.stat(home.path).st_mode)

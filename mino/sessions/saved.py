@@ -222,16 +222,14 @@ def _candidates(stem: str, end: str) -> Iterator[str]:
 def set_aside(directory: str, path: str) -> str:
     """Move the file at `path` whole, whatever it holds, to a saved session with an automatic name; returns the name.
 
-    Raises CannotCreate, StorageFailed.
+    It is copied, and only then removed: after a power cut a rename may be in one directory and not in the other, and
+    the two may be on different disks. Raises CannotCreate, StorageFailed.
     """
     disk.make_directory(directory)
     name = automatic_name(directory)
-    try:
-        os.rename(path, path_of(directory, name))
-    except OSError as error:
-        raise StorageFailed(f"cannot move '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
-    disk.sync_directory(directory)
-    disk.sync_directory(os.path.dirname(path))
+    with disk.opened(path) as fd:
+        disk.replace(path_of(directory, name), disk.chunks(fd, path))
+    _remove(path)
     return name
 
 
@@ -251,9 +249,12 @@ def refuse_missing(directory: str, name: str) -> None:
 
 def delete(directory: str, name: str) -> None:
     """Delete the saved session `name`, which exists, and sync the directory. Raises StorageFailed."""
-    path = path_of(directory, name)
+    _remove(path_of(directory, name))
+
+
+def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except OSError as error:
         raise StorageFailed(f"cannot delete '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
-    disk.sync_directory(directory)
+    disk.sync_directory(os.path.dirname(path))

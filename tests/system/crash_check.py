@@ -16,6 +16,7 @@ from tests.system.crash_disk import TEMPORARY, Tree
 
 SESSION = re.compile(r".*/sessions/[0-9a-f]{32}\.jsonl")
 COPY = "-recovery-"
+NAMED = {"work": ["live question", "earlier question", ""], "other": ["other question"], "fresh": ["", "new question"]}
 NEXT = "0193a0b1c2d3700080000000000000ff"
 
 
@@ -32,13 +33,13 @@ class Facts:
     """What is known about the conversations of a disk.
 
     `saved` turns must be there. `known` are the questions and answers that there can be. A file that bears the name of
-    a recovery copy is one of the `originals`. A session that is one of the `invalid` files was so before.
+    a recovery copy is one of the `originals`. A `damaged` session must be kept whole: it, or a copy of it.
     """
 
     saved: set[Whole] = field(default_factory=set)
     known: set[tuple[str, str]] = field(default_factory=set)
     originals: set[bytes] = field(default_factory=set)
-    invalid: frozenset[bytes] = frozenset()
+    damaged: frozenset[bytes] = frozenset()
 
 
 def turns_in(content: bytes) -> list[Whole]:
@@ -71,6 +72,8 @@ def is_temporary(path: str) -> bool:
 def find_flaws(tree: Tree, home: str, facts: Facts, place: Path) -> list[str]:
     """What is wrong with the disk `tree`, and with what Mino makes of it in `place`, which must be empty."""
     flaws = [f"the turn {turn.turn_id} is lost" for turn in facts.saved - all_turns(tree)]
+    if not all(any((content or b"").startswith(damaged) for content in tree.values()) for damaged in facts.damaged):
+        flaws.append("the damaged session is nowhere whole")
     session = b""
     for path, content in tree.items():
         if content is None or is_temporary(path) or not path.endswith(".jsonl"):
@@ -80,13 +83,14 @@ def find_flaws(tree: Tree, home: str, facts: Facts, place: Path) -> list[str]:
         elif COPY in path:
             if content not in facts.originals:
                 flaws.append(f"{path} is not a whole copy")
-        elif state_of(content) != "clean":
+        elif content not in facts.damaged and state_of(content) != "clean":  # such a one was moved there as it was
             flaws.append(f"{path} is {state_of(content)}")
+    flaws += _misname(tree.get(f"{home}/current"), session)
     build(tree, place)
     try:
         flaws += _go_on(Home(str(place / home), is_default=False), facts, session)
     except InvalidData as failure:
-        if session not in facts.invalid:
+        if session not in facts.damaged:
             flaws.append(failure.message)
     except MinoError as failure:
         flaws.append(failure.message)
@@ -102,6 +106,15 @@ def build(tree: Tree, place: Path) -> None:
         else:
             (place / path).write_bytes(content)
             (place / path).chmod(0o600)
+
+
+def _misname(current: bytes | None, session: bytes) -> list[str]:
+    """Whether the session is called by the name of another, under which it would then be saved."""
+    name = (current or b"").decode().strip()
+    first = next((turn.question for turn in turns_in(session)), "")
+    if not name or first in NAMED.get(name, [first]):
+        return []
+    return [f"the session that begins with '{first}' is called '{name}'"]
 
 
 def _go_on(home: Home, facts: Facts, before: bytes) -> list[str]:

@@ -8,7 +8,7 @@ since the last sync. Only a sync of the file, or of the directory, settles them;
 import itertools
 import os
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 SECTOR = 512
@@ -47,23 +47,29 @@ class File:
 
     def contents(self) -> Iterator[bytes]:
         """Every content that a power cut can leave; of the lengths inside a sector, one near each end."""
-        versions = self.versions
-        if len(set(versions)) == 1:
-            yield versions[-1]
-            return
-        shortest, longest = min(map(len, versions)), max(map(len, versions))
-        places = range(0, longest, SECTOR)
-        lengths = {*map(len, versions), *range(shortest - shortest % SECTOR + SECTOR, longest, SECTOR)}
-        lengths |= {min(shortest + 1, longest), max(longest - 1, shortest)}
-        sectors = [{version[place : place + SECTOR].ljust(SECTOR, b"\0") for version in versions} for place in places]
+        lengths, sectors = self._parts()
         seen = set()
         for length in sorted(lengths):
-            count = -(-length // SECTOR)
-            for chosen in itertools.product(*map(sorted, sectors[:count])):
+            for chosen in itertools.product(*sectors[: -(-length // SECTOR)]):
                 content = b"".join(chosen)[:length]
                 if content not in seen:
                     seen.add(content)
                     yield content
+
+    def content(self, chance: random.Random) -> bytes:
+        """One of `contents`."""
+        lengths, sectors = self._parts()
+        return b"".join(map(chance.choice, sectors))[: chance.choice(sorted(lengths))]
+
+    def _parts(self) -> tuple[set[int], list[list[bytes]]]:
+        """The lengths that it can have, and for each sector what can be in it."""
+        versions = self.versions
+        shortest, longest = min(map(len, versions)), max(map(len, versions))
+        lengths = set(map(len, versions))
+        if shortest < longest:
+            lengths |= {*range(shortest - shortest % SECTOR + SECTOR, longest, SECTOR), shortest + 1, longest - 1}
+        places = range(0, longest, SECTOR)
+        return lengths, [sorted({each[at : at + SECTOR].ljust(SECTOR, b"\0") for each in versions}) for at in places]
 
 
 class Directory:
@@ -116,9 +122,9 @@ class Disk:
         """A new process has nothing open."""
         self._open = {}
 
-    def is_pending(self) -> bool:
-        """Whether a power cut could still change what is there, the lock apart."""
-        return _is_pending(self.root)
+    def unsettled(self) -> list[str]:
+        """The paths at which a power cut could still change what is there, the lock apart."""
+        return sorted(_unsettled(self.root, ""))
 
     def changes(self, event: Event) -> bool:
         """Whether `event` changed what a power cut can leave; a sync only takes possible states away."""
@@ -165,40 +171,72 @@ class Disk:
 
     def tree(self) -> Tree:
         """What a process sees, and what a kill leaves."""
-        return _trees(self.root, "", is_now=True)[0]
+        return next(_trees(self.root, "", lambda nodes: nodes[-1:], lambda _, file: file.versions[-1:]))
 
-    def states(self, most: int | None, chance: random.Random) -> list[Tree]:
-        """What a power cut now can leave: all of it, or the least, the most, and `most` others of it."""
-        states = _trees(self.root, "", is_now=False)
-        if most is None or len(states) <= most + 2:
-            return states
-        return [states[0], self.tree(), *chance.sample(states[1:], most)]
+    def states(self) -> Iterator[Tree]:
+        """Everything that a power cut now can leave."""
+        return _trees(self.root, "", lambda nodes: list(dict.fromkeys(nodes)), _contents)
+
+    def sample(self, most: int, chance: random.Random) -> Iterator[Tree]:
+        """The least that a power cut now can leave, the most, and up to `most` other states."""
+        yield next(_trees(self.root, "", lambda nodes: nodes[:1], lambda _, file: file.versions[:1]))
+        yield self.tree()
+        for _ in range(most):
+            yield next(
+                _trees(
+                    self.root,
+                    "",
+                    lambda nodes: [chance.choice(nodes)],
+                    lambda name, file: _fixed(name, file) or [file.content(chance)],
+                )
+            )
 
 
-def _is_pending(node: Node | None) -> bool:
-    if isinstance(node, File):
-        return len(node.versions) > 1
-    if node is None:
-        return False
-    return any(name != LOCK and (len(nodes) > 1 or any(map(_is_pending, nodes))) for name, nodes in node.names.items())
+def _contents(name: str, file: File) -> Iterable[bytes]:
+    return _fixed(name, file) or file.contents()
 
 
-def _trees(directory: Directory, prefix: str, *, is_now: bool) -> list[Tree]:
-    """What can stand below `directory`; the first has nothing of what was not synced."""
-    found: list[Tree] = [{}]
-    for name, nodes in sorted(directory.names.items()):
-        path = prefix + name
-        options: list[Tree] = []
-        for node in nodes[-1:] if is_now else dict.fromkeys(nodes):
+def _fixed(name: str, file: File) -> list[bytes]:
+    """The one content that is looked at of a file whose content decides nothing."""
+    if name == LOCK:
+        return file.versions[:1]  # never synced: a lock that says nothing is the harder case
+    return file.versions[-1:] if name.startswith(TEMPORARY) else []
+
+
+def _unsettled(directory: Directory, prefix: str) -> Iterator[str]:
+    for name, nodes in directory.names.items():
+        if name == LOCK:
+            continue
+        if len(set(nodes)) > 1 or (isinstance(nodes[-1], File) and len(set(nodes[-1].versions)) > 1):
+            yield prefix + name
+        if isinstance(nodes[-1], Directory):
+            yield from _unsettled(nodes[-1], f"{prefix}{name}/")
+
+
+def _trees(
+    directory: Directory,
+    prefix: str,
+    nodes_of: Callable[[list[Node | None]], list[Node | None]],
+    contents_of: Callable[[str, File], Iterable[bytes]],
+) -> Iterator[Tree]:
+    """What can stand below `directory`, if of all that a name stood for it can be `nodes_of`, and so on."""
+
+    def options(path: str, name: str, nodes: list[Node | None]) -> Iterator[Tree]:
+        for node in nodes_of(nodes):
             if node is None:
-                options.append({})
+                yield {}
             elif isinstance(node, Directory):
-                options += [{path: None, **below} for below in _trees(node, path + "/", is_now=is_now)]
-            elif is_now or name.startswith(TEMPORARY):
-                options.append({path: node.versions[-1]})  # what is in it decides nothing
-            elif name == LOCK:
-                options.append({path: node.versions[0]})  # never synced: a lock that says nothing is the harder case
+                yield from ({path: None, **below} for below in _trees(node, path + "/", nodes_of, contents_of))
             else:
-                options += [{path: content} for content in node.contents()]
-        found = [{**tree, **option} for tree in found for option in options]
-    return found
+                yield from ({path: content} for content in contents_of(name, node))
+
+    def trees(names: list[tuple[str, list[Node | None]]]) -> Iterator[Tree]:
+        if not names:
+            yield {}
+            return
+        (name, nodes), *rest = names
+        for option in options(prefix + name, name, nodes):
+            for tree in trees(rest):
+                yield {**option, **tree}
+
+    return trees(sorted(directory.names.items()))

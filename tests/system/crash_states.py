@@ -24,7 +24,7 @@ from tests.homes import completed, numbered
 from tests.replies import completed as reply
 from tests.server import ScriptedServer
 from tests.system.crash_check import COPY, Facts, all_turns, build, find_flaws, turns_in
-from tests.system.crash_disk import LOCK, Disk, Event, Tree
+from tests.system.crash_disk import Disk, Event, Tree
 from tests.system.crash_trace import Job, Run, trace
 
 ID = "0193a0b1c2d37000800000000000000a"
@@ -34,10 +34,11 @@ LIVE = completed(("live question", "live answer"), ("现场的问题", "现场�
 OTHER = completed(("other question", "other answer"))
 SECRET = completed(("forget 忘记我", "forgotten 回答"))
 WITH_SECRET = numbered(EARLIER, SECRET, OTHER)
+ENOUGH = 200  # flaws, after which no more states are looked at
 TEXTS = '[{"role":"user","content":"imported question"},{"role":"assistant","content":"imported answer"}]'
 
 
-def home(session: bytes, current: str = "", copies: Sequence[bytes] = (), **saved: bytes) -> Tree:
+def make(session: bytes, current: str = "", copies: Sequence[bytes] = (), **saved: bytes) -> Tree:
     """A disk with a home that has this session, these recovery copies of it and these saved sessions."""
     tree: dict[str, bytes | None] = {"home": None, "home/sessions": None, f"home/sessions/{ID}.jsonl": session}
     for number, content in enumerate(copies):
@@ -52,15 +53,16 @@ def home(session: bytes, current: str = "", copies: Sequence[bytes] = (), **save
 
 HOMES: dict[str, Tree] = {
     "nothing": {},
+    "nothing, and a deep home": {},
     "an empty home": {"home": None},
-    "a session": home(LIVE),
-    "a torn session": home(numbered(LIVE, OTHER)[:-30]),
-    "an open turn": home(LIVE + b"".join(numbered(LIVE, OTHER).splitlines(keepends=True)[6:7])),
-    "an invalid session": home(LIVE[:-1] + b"}\n" + numbered(LIVE, OTHER)[len(LIVE) :]),
-    "saved sessions": home(LIVE, work=EARLIER, other=OTHER),
-    "a copy of it": home(LIVE, same=LIVE, other=OTHER),
-    "a named session": home(LIVE, "work", work=EARLIER, other=OTHER),
-    "a secret": home(WITH_SECRET, "", [WITH_SECRET + b'{"v":1,"se'], a=numbered(SECRET, OTHER), b=SECRET, c=EARLIER),
+    "a session": make(LIVE),
+    "a torn session": make(numbered(LIVE, OTHER)[:-30]),
+    "an open turn": make(LIVE + b"".join(numbered(LIVE, OTHER).splitlines(keepends=True)[6:7])),
+    "an invalid session": make(LIVE[:-1] + b"}\n" + numbered(LIVE, OTHER)[len(LIVE) :]),
+    "saved sessions": make(LIVE, work=EARLIER, other=OTHER),
+    "a copy of it": make(LIVE, same=LIVE, other=OTHER),
+    "a named session": make(LIVE, "work", work=EARLIER, other=OTHER),
+    "a secret": make(WITH_SECRET, "", [WITH_SECRET + b'{"v":1,"se'], a=numbered(SECRET, OTHER), b=SECRET, c=EARLIER),
 }
 
 
@@ -81,7 +83,17 @@ FORGET = Command(["history", "forget", turns_in(SECRET)[0].turn_id], removed=SEC
 IMPORT = Command(["session", "import", "imported", "FILE", "--from", "messages"])
 NEXT = (ASK, NEW, Command(["session", "save", "kept"]), RECOVER)
 RUNS = [
-    *((place, ASK) for place in ("nothing", "an empty home", "a session", "a torn session", "an open turn")),
+    *(
+        (place, ASK)
+        for place in (
+            "nothing",
+            "nothing, and a deep home",
+            "an empty home",
+            "a session",
+            "a torn session",
+            "an open turn",
+        )
+    ),
     *((place, RECOVER) for place in ("a torn session", "an open turn")),
     ("nothing", Command(["chat"], "one\n/save mine\ntwo\n/undo\n/load mine\nthree\n/clear\nfour\n")),
     ("a named session", Command(["chat"], "one\n/undo\n/load other\ntwo\n")),
@@ -106,10 +118,11 @@ class Moment(NamedTuple):
     disk: Disk
     facts: Facts
     story: str
+    home: str
 
 
 class Crashes:
-    """All that is tried: `most` states of a moment, and `kills` commands after a kill (None: all of both)."""
+    """All that is tried: `most` states of a moment, and `kills` of the commands after a kill (None: all)."""
 
     def __init__(self, place: Path, url: str, most: int | None, kills: int | None) -> None:
         self.flaws: list[str] = []
@@ -120,16 +133,18 @@ class Crashes:
 
     def run(self) -> None:
         """Run every command, and then the next one after each kill of it."""
-        starts = [(Moment(Disk(HOMES[name]), _facts(HOMES[name]), name), command) for name, command in RUNS]
-        after = []
+        starts = [
+            (Moment(Disk(HOMES[name]), _facts(HOMES[name]), name, "a/b/home" if "deep" in name else "home"), command)
+            for name, command in RUNS
+        ]
+        after: list[tuple[Moment, Command]] = []
         for (start, command), run in zip(starts, self._trace(starts), strict=True):
             if run.status != 0:
                 self.flaws.append(f"{start.story}, {_name(command)}: status {run.status}: {run.output}")
-            moments = self._try(start, command, run)
-            after += [(moment, command) for moment in moments]
-            after += [(moment, other) for moment in moments for other in NEXT if other != command]
-        if self._kills is not None:
-            after = self._chance.sample(after, self._kills)
+            others = [command, *(other for other in NEXT if other != command)]
+            next_ones = [(moment, other) for moment in self._try(start, command, run) for other in others]
+            kills = len(next_ones) if self._kills is None else min(self._kills, len(next_ones))
+            after += self._chance.sample(next_ones, kills)
         for (moment, command), run in zip(after, self._trace(after), strict=True):
             self._try(moment, command, run)
 
@@ -141,7 +156,7 @@ class Crashes:
             root = self._place / f"{len(self._seen)}-{number}"
             build(moment.disk.tree(), root)
             words = [str(file) if word == "FILE" else word for word in command.words]
-            jobs.append(Job(str(root), "home", words, command.stdin))
+            jobs.append(Job(str(root), moment.home, words, command.stdin))
         return trace(jobs, self._place, self._url)
 
     def _try(self, start: Moment, command: Command, run: Run) -> list[Moment]:
@@ -155,45 +170,43 @@ class Crashes:
             if event.call in ("write", "pwrite") and len(event.data) > 1:
                 half = copy.deepcopy(disk)
                 half.apply(event._replace(data=event.data[: len(event.data) // 2]))
-                self._note(moments, half, facts, story + " by half")
+                self._note(moments, half, facts, story + " by half", start.home)
             disk.apply(event)
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):
                 facts.saved |= all_turns(disk.tree()) - set(turns_in(command.removed))
                 self._hold(disk, command, story)
-                self._cut(disk, facts, story)
+                self._cut(disk, facts, story, start.home)
             if disk.changes(event):
-                self._cut(disk, facts, story)
-                self._note(moments, disk, facts, story)
+                self._cut(disk, facts, story, start.home)
+                self._note(moments, disk, facts, story, start.home)
         return moments
 
-    def _note(self, moments: list[Moment], disk: Disk, facts: Facts, story: str) -> None:
-        if disk.is_pending():
-            moments.append(Moment(copy.deepcopy(disk), copy.deepcopy(facts), story + ", killed; then"))
+    def _note(self, moments: list[Moment], disk: Disk, facts: Facts, story: str, home: str) -> None:
+        if disk.unsettled():
+            moments.append(Moment(copy.deepcopy(disk), copy.deepcopy(facts), story + ", killed; then", home))
 
     def _hold(self, disk: Disk, command: Command, story: str) -> None:
         """Nothing that is there now may be lost any more, and nothing that is not may come back."""
-        now = _without_lock(disk.tree())
+        now = disk.tree()
         if any(
             turn.question.encode() in (content or b"") for turn in turns_in(command.removed) for content in now.values()
         ):
             self.flaws.append(f"{story}: what it removed is still there")
-        for state in disk.states(None, self._chance):
-            state = _without_lock(state)
-            if state != now:
-                differing = {path for path in {*now, *state} if now.get(path, b"-") != state.get(path, b"-")}
-                self.flaws.append(f"{story}: not synced: {', '.join(sorted(differing))}")
-                return
+        if paths := disk.unsettled():
+            self.flaws.append(f"{story}: not synced: {', '.join(paths)}")
 
-    def _cut(self, disk: Disk, facts: Facts, story: str) -> None:
-        for state in disk.states(self._most, self._chance):
+    def _cut(self, disk: Disk, facts: Facts, story: str, home: str) -> None:
+        for state in disk.states() if self._most is None else disk.sample(self._most, self._chance):
+            if len(self.flaws) > ENOUGH:
+                return
             key = hash((frozenset(state.items()), frozenset(facts.saved)))
             if key in self._seen:
                 continue
             self._seen.add(key)
             self.states += 1
             place = self._place / "cut"
-            self.flaws += [f"{story}: {flaw}" for flaw in find_flaws(state, "home", facts, place)]
+            self.flaws += [f"{story}: {flaw}" for flaw in find_flaws(state, home, facts, place)]
             shutil.rmtree(place)
 
 
@@ -214,7 +227,9 @@ def _facts(tree: Tree) -> Facts:
     saved = all_turns(tree)
     known = {(turn.question, turn.answer) for turn in saved} | {("imported question", "imported answer")}
     known |= {(question, ANSWER) for question in ("new question", "one", "two", "three", "four")}
-    return Facts(saved, known, set(files), frozenset(file for file in files if b"}}\n" in file))
+    session = tree.get(f"home/sessions/{ID}.jsonl") or b""
+    damaged = frozenset([session] if b"}}\n" in session or not session.endswith(b"\n") else []) - {b""}
+    return Facts(saved, known, set(files), damaged)
 
 
 def _originals(tree: Tree, event: Event) -> Iterator[bytes]:
@@ -222,10 +237,6 @@ def _originals(tree: Tree, event: Event) -> Iterator[bytes]:
     for path, content in tree.items():
         if content and path.endswith(".jsonl") and (COPY not in path or (event.call, event.other) == ("rename", path)):
             yield content
-
-
-def _without_lock(tree: Tree) -> Tree:
-    return {path: content for path, content in tree.items() if os.path.basename(path) != LOCK}
 
 
 def _name(command: Command) -> str:
@@ -240,7 +251,7 @@ def main(arguments: Sequence[str]) -> int:
     os.fsync = lambda fd: None  # here nothing is cut off but in the model, and a sync is slow
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as place, ScriptedServer(always=reply(ANSWER)) as server:
-        crashes = Crashes(Path(place).resolve(), server.url, None if every else 2, None if every else 40)
+        crashes = Crashes(Path(place).resolve(), server.url, None if every else 2, None if every else 2)
         crashes.run()
     sys.stdout.writelines(f"{flaw}\n" for flaw in crashes.flaws)
     sys.stdout.write(f"{crashes.states} states, {len(crashes.flaws)} flaws\n")

@@ -26,7 +26,9 @@ def states(tree: Tree, *events: Event) -> list[Tree]:
     disk = Disk(tree)
     for event in events:
         disk.apply(event)
-    return disk.states(None, random.Random(1))
+    found = list(disk.states())
+    assert all(sampled in found for sampled in disk.sample(50, random.Random(9)))
+    return found
 
 
 def test_a_sync_settles_the_file_and_not_its_entry() -> None:

@@ -176,7 +176,7 @@ def test_a_home_that_mino_made_or_the_default_is_narrowed_and_another_is_told(tm
         assert not (path / ".gitignore").exists()
 
 
-def test_a_home_that_mino_made_is_never_committed(tmp_path: Path) -> None:
+def test_a_home_that_mino_made_is_never_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(str(tmp_path / "made"), False)
     make_home(home)
     ignored = tmp_path / "made" / ".gitignore"
@@ -184,6 +184,9 @@ def test_a_home_that_mino_made_is_never_committed(tmp_path: Path) -> None:
     ignored.unlink()
     make_home(home)  # killed between the two steps
     assert ignored.read_bytes() == b"*\n"
+    calls = watch_calls(monkeypatch)
+    make_home(home)  # killed before its sync
+    assert calls == ["sync", "sync directory", "sync directory"]
     ignored.write_bytes(b"")
     make_home(home)
     assert ignored.read_bytes() == b""  # it is the user's from now on

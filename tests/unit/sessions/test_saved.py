@@ -211,3 +211,22 @@ def test_a_copy_that_is_there_already_is_synced_before_it_is_relied_on(
     del calls[:]
     assert saved.store(str(directory), "a", journal(tmp_path, LONGER), keep_beginning=True).older == older
     assert calls[:2] == ["sync", "sync directory"] and calls.count("rename") == 1
+
+
+def test_what_is_set_aside_is_in_its_new_place_before_it_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rename from one directory to the other may be synced in the old one alone, and then the file is gone."""
+    path = tmp_path / "live.jsonl"
+    path.write_bytes(b"damaged")
+    calls = watch_calls(monkeypatch)
+    unlink = os.unlink
+
+    def note(each: str) -> None:
+        assert each == str(path) and calls[-1] == "sync directory"
+        unlink(each)
+
+    monkeypatch.setattr(os, "unlink", note)
+    name = saved.set_aside(str(tmp_path / "saved"), str(path))
+    assert (tmp_path / "saved" / f"{name}.jsonl").read_bytes() == b"damaged" and not path.exists()
+    assert calls[-3:] == ["rename", "sync directory", "sync directory"]
