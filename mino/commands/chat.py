@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mino import __version__, signals, turn
 from mino.commands import slash
-from mino.errors import MinoError, StorageFailed
+from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
 from mino.model import Model, open_model, read_instructions
 from mino.responses.request import Request
@@ -19,6 +19,7 @@ from mino.terminal.prompt import STDIN, Complete, Lines, Prompt, to_text
 from mino.text import count
 
 LABEL = "Assistant> "
+CANCELLED = 2  # records: the question and the end
 
 
 def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
@@ -44,7 +45,7 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoErro
 def open_prompt(complete: Complete) -> Iterator[Prompt]:
     """A line editor if a person types and sees what is typed; else plain lines."""
     seen = output.is_terminal(STDIN) and output.is_terminal(output.STDOUT)
-    if seen and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown"):
+    if seen and not output.is_dumb():
         from mino.terminal.editor import Editor, without_echo
 
         with without_echo():
@@ -88,7 +89,7 @@ class Chat(NamedTuple):
         failed: MinoError | None = None
         self._tell_size()
         output.show("\n")
-        while (said := self.prompt.read()) is not None:
+        while (said := self._read()) is not None:
             text = ""
             try:
                 text = to_text(said)
@@ -108,6 +109,13 @@ class Chat(NamedTuple):
             output.show("\n")
         return failed
 
+    def _read(self) -> bytes | None:
+        try:
+            return self.prompt.read()
+        except Interrupted:
+            output.notice("left the chat; the conversation is saved")
+            raise
+
     def _take(self, text: str) -> None:
         if _is_command(text):
             before = len(self.conversation.context)
@@ -123,7 +131,18 @@ class Chat(NamedTuple):
         context = list(self.conversation.context)
         send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
         request = Request(self.model.name, instructions, context, question, send_less)
-        turn.run(self.conversation, self.model.client, request, output.AnswerStream(LABEL))
+        seq = self.conversation.journal.seq
+        try:
+            turn.run(self.conversation, self.model.client, request, output.AnswerStream(LABEL))
+        except Interrupted:
+            # A signal that comes while the answer is being saved ends the chat after that.
+            records = self.conversation.journal.seq - seq
+            output.notice(
+                f"left the chat; the turn is saved as {'cancelled' if records == CANCELLED else 'completed'}"
+                if records
+                else "left the chat; the question was not sent"
+            )
+            raise
         self._tell_size()
 
     def _tell_size(self) -> None:

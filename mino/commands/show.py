@@ -1,5 +1,6 @@
 """`mino history show`: the session's turns, for a person or as JSON."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mino.home import Home
@@ -7,7 +8,7 @@ from mino.journal.findings import refuse_invalid
 from mino.journal.ids import id_time
 from mino.journal.order import Turn
 from mino.sessions.reading import pick, read_session, shown_status, tell_state
-from mino.terminal import output
+from mino.terminal import output, pager
 from mino.text import local_time, rfc3339
 
 
@@ -27,15 +28,19 @@ def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_js
         refuse_invalid(reading.path, reading.report)
         from mino.responses.request import AS_RECEIVED, context_items
 
-        output.show_json(context_items(turns, AS_RECEIVED))
+        pager.show([output.format_json(context_items(turns, AS_RECEIVED))])
+    elif as_json:
+        pager.show(output.format_json(turn_json(each, in_use=reading.report.in_use)) for each in turns)
     else:
-        in_use = reading.report.in_use
-        for number, each in enumerate(turns):
-            if as_json:
-                output.show_json(turn_json(each, in_use=in_use))
-            else:
-                output.show(("\n" if number else "") + format_turn(each, in_use=in_use))
+        pager.show(_with_heads(turns, in_use=reading.report.in_use))
     tell_state(reading.path, reading.report, output.notice)
+
+
+def _with_heads(turns: Iterable[Turn], *, in_use: bool) -> Iterator[str]:
+    """The turns as a terminal or a pipe gets them, with a blank line between two."""
+    for number, turn in enumerate(turns):
+        facts, newline, rest = format_turn(turn, in_use=in_use).partition("\n")
+        yield ("\n" if number else "") + output.head(facts) + newline + output.shown(rest)
 
 
 def format_turn(turn: Turn, *, in_use: bool) -> str:

@@ -11,9 +11,11 @@ from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -122,10 +124,17 @@ class _Words(Completer):
 
 def _keys() -> KeyBindings:
     keys = KeyBindings()
+    # While the earlier input is searched, Ctrl+C ends the search, and leaves the text as it was.
+    has_text = ~is_searching & Condition(lambda: bool(get_app().current_buffer.text))
 
     @keys.add("enter")
     def send(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
+
+    @keys.add("c-c", filter=has_text)
+    def clear(event: KeyPressEvent) -> None:
+        # Under the up arrow it is not lost.
+        event.current_buffer.reset(append_to_history=True)
 
     @keys.add("escape", "enter")
     def begin_line(event: KeyPressEvent) -> None:

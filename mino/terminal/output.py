@@ -27,12 +27,33 @@ def is_terminal(fd: int) -> bool:
         return False
 
 
+def is_dumb() -> bool:
+    """Whether the terminal, by its name, can do no more than print."""
+    return os.environ.get("TERM", "") in ("", "dumb", "unknown")
+
+
 def show(text: str) -> None:
     """Write `text` to stdout now; on a terminal its control characters are visible, in a pipe the bytes are exact.
 
     Raises ReaderGone if the reader closed the pipe, StorageFailed if stdout cannot be written.
     """
-    _write(STDOUT, (visible(text) if is_terminal(STDOUT) else text).encode("utf-8", "replace"))
+    write(shown(text))
+
+
+def shown(text: str) -> str:
+    """`text` as `show` writes it."""
+    return visible(text) if is_terminal(STDOUT) else text
+
+
+def head(line: str) -> str:
+    """`line` as `shown`, and in colour on a terminal that has colours (https://no-color.org)."""
+    is_coloured = is_terminal(STDOUT) and not is_dumb() and not os.environ.get("NO_COLOR")
+    return f"\x1b[33m{shown(line)}\x1b[m" if is_coloured else shown(line)
+
+
+def write(text: str) -> None:
+    """Write `text` to stdout as it is. Raises as `show` does."""
+    _write(STDOUT, text.encode("utf-8", "replace"))
 
 
 def is_stuck() -> bool:

@@ -50,7 +50,7 @@ def variables() -> set[str]:
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named.update(re.findall(r"^(?:(?:MINO|OPENAI)_[A-Z_]+|[A-Z_]+_CA_BUNDLE)$", node.value))
+                named.update(re.findall(r"^(?:(?:MINO|OPENAI)_[A-Z_]+|[A-Z_]+_CA_BUNDLE|PAGER|NO_COLOR)$", node.value))
     return named
 
 

@@ -14,7 +14,9 @@ from tests.system.screen import Terminal
 
 TURN = ["user_message", "assistant_message", "completed"]
 UP, LEFT, BACKSPACE, ALT_ENTER = "\x1b[A", "\x1b[D", "\x7f", "\x1b\r"
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C, CTRL_D, CTRL_R = "\x03", "\x04", "\x12"
+LEFT_THE_CHAT = "mino: left the chat; the conversation is saved"
+SAVED_AS_CANCELLED = "mino: left the chat; the turn is saved as cancelled"
 
 
 def chat(
@@ -231,7 +233,7 @@ def test_ctrl_c_amid_an_answer_cancels_the_turn_and_leaves(mino: Program) -> Non
             terminal.press(CTRL_C)
         assert server.requests[0].hung_up.wait(10)
     assert terminal.status == -signal.SIGINT
-    assert terminal.raw.endswith("半个\r\n".encode())
+    assert terminal.raw.endswith(f"半个\r\n{SAVED_AS_CANCELLED}\r\n".encode())
     assert terminal.restored
     assert mino.types() == ["user_message", "cancelled"]
 
@@ -245,20 +247,54 @@ def test_ctrl_c_while_waiting_leaves_a_clean_line(mino: Program) -> None:
             server.wait_for_requests(1)
             terminal.press(CTRL_C)
     assert terminal.status == -signal.SIGINT
-    assert said(terminal) == "You> q" and terminal.screen.column == 0
+    assert said(terminal) == f"You> q\n\n{SAVED_AS_CANCELLED}" and terminal.screen.column == 0
     assert mino.types() == ["user_message", "cancelled"]
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-def test_ctrl_c_at_the_prompt_leaves(mino: Program, server: ScriptedServer, term: str) -> None:
+def test_ctrl_c_at_an_empty_prompt_leaves_and_says_so(mino: Program, server: ScriptedServer, term: str) -> None:
     with chat(mino, term=term) as terminal:
-        terminal.press("half a question")
-        terminal.wait_for("half a question")
         terminal.press(CTRL_C)
     assert terminal.status == -signal.SIGINT
     assert terminal.screen.column == 0 and terminal.restored
-    assert said(terminal).startswith("You> half a question") and "Goodbye" not in terminal.text
+    # In plain lines the terminal itself writes the key.
+    assert said(terminal) == f"You>{'^C' if term == 'dumb' else ''}\n{LEFT_THE_CHAT}".replace("You>^C", "You> ^C")
     assert mino.records() == [] and server.requests == []
+
+
+@pytest.mark.parametrize("text", ["half a question", "半个问题🐕", f"first{ALT_ENTER}second", " ", "/lo"])
+def test_ctrl_c_clears_a_line_that_has_text(mino: Program, server: ScriptedServer, text: str) -> None:
+    """It ended the chat without a word, and the line was lost."""
+    with chat(mino) as terminal:
+        terminal.press(text)
+        if text.strip():
+            terminal.wait_for(text.rpartition(ALT_ENTER)[2])
+        terminal.press(CTRL_C)
+        terminal.wait_for("You>")
+        terminal.press("好\r")
+        terminal.wait_for("You> 好\n\nAssistant> 巴黎 🗼\n\nYou>")
+        terminal.press(UP + UP + "\r" if text == "half a question" else CTRL_D)
+        if text == "half a question":
+            terminal.wait_for("You> half a question\n\nAssistant> 巴黎 🗼\n\nYou>")
+            terminal.press(CTRL_C)
+    assert terminal.status == (-signal.SIGINT if text == "half a question" else 0)
+    assert questions(server) == (["好", text] if text == "half a question" else ["好"])
+
+
+def test_ctrl_c_ends_a_search_and_not_the_chat(mino: Program, server: ScriptedServer) -> None:
+    with chat(mino) as terminal:
+        terminal.press("北京\r")
+        terminal.wait_for("巴黎 🗼\n\nYou>")
+        terminal.press("typed")
+        terminal.wait_for("You> typed")
+        terminal.press(CTRL_R + "北")
+        terminal.wait_for(lambda text: "I-search backward: 北" in text)
+        terminal.press(CTRL_C)
+        terminal.wait_for("You> typed")
+        terminal.press(CTRL_C)
+        terminal.wait_for("You>")
+        terminal.press(CTRL_C)
+    assert said(terminal).endswith(f"You>\n{LEFT_THE_CHAT}")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

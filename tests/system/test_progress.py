@@ -54,7 +54,7 @@ def test_wide_names_leave_nothing_behind(mino: Program, tmp_path: Path) -> None:
     path = slow_file(tmp_path / ("第一个问题🐕" * 8 + ".jsonl"))
     with Window(mino.command("history", "verify", str(path)), mino.environ, tmp_path, columns=50) as window:
         window.wait_for(lambda text: text.startswith("…") and text.endswith(" %"))
-        window.wait_for(lambda text: window.status == 0)
+        assert window.wait_for_end() == 0
         assert "%" not in window.history and "…" not in window.history
         assert window.history.startswith(str(path)[:20])
 

@@ -16,6 +16,14 @@ from typing import Self
 import pytest
 
 PATIENCE = 30.0
+# The title of the window says what is going on: tmux has then shown all that was written before. Its own report of how
+# a program ended does not always come. A trap, unlike an ignored signal, is not inherited.
+_LEADER = """
+trap : INT
+/bin/sh -c 'printf "\\033]2;runs %s\\007" $$; exec "$@"' sh "$@"
+printf '\\033]2;ended %s\\007' $?
+exec /bin/sleep 600
+"""
 
 
 class Window:
@@ -37,11 +45,24 @@ class Window:
         self._tmux = ["tmux", "-u", "-f", os.devnull, "-S", f"{self._folder.name}/tmux"]
         # The server would give its own environment to the program, and a program in it must not find that.
         words = [f"{name}={value}" for name, value in {"LC_ALL": "C.UTF-8", **environ}.items()]
-        self._run("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(place), "sleep 600")
-        self._run("set-option", "-g", "remain-on-exit", "on")
-        self._run("set-option", "-g", "status", "off")
-        start = ["env", "-i", *words, "TERM=screen-256color", *map(os.fsdecode, command)]
-        self._run("respawn-pane", "-k", "-c", str(place), *start)
+        start = [
+            "env",
+            "-i",
+            "TERM=screen-256color",
+            *words,
+            "/bin/sh",
+            "-c",
+            _LEADER,
+            "sh",
+            *map(os.fsdecode, command),
+        ]
+        try:
+            self._run("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", str(place), *start)
+            self.wait_for(lambda _: self._title().startswith(("runs", "ended")))
+            self.pid = int(self._title().split()[1])
+        except BaseException:
+            self._close()
+            raise
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(
@@ -68,9 +89,8 @@ class Window:
 
     @property
     def text(self) -> str:
-        """What stands in the window, without blanks at the ends of lines and of the whole, and what tmux says."""
-        lines = [line.rstrip() for line in self._run("capture-pane", "-p").split("\n")]
-        return "\n".join(line for line in lines if not line.startswith("Pane is dead (")).rstrip("\n")
+        """What stands in the window, without blanks at the ends of lines and of the whole."""
+        return "\n".join(line.rstrip() for line in self._run("capture-pane", "-p").split("\n")).rstrip("\n")
 
     @property
     def history(self) -> str:
@@ -79,13 +99,20 @@ class Window:
 
     @property
     def status(self) -> int | None:
-        """The exit status of the program; None while it runs."""
-        dead, status, signum = (
-            self._run("display-message", "-p", "#{pane_dead},#{pane_dead_status},#{pane_dead_signal}")
-            .strip()
-            .split(",")
-        )
-        return (int(status) if status else -int(signum or 0)) if dead == "1" else None
+        """The exit status of the program, or the negative number of the signal that killed it; None while it runs."""
+        word, number, *_ = [*self._title().split(), "", ""]
+        return None if word != "ended" else int(number) if int(number) <= 128 else 128 - int(number)
+
+    def _title(self) -> str:
+        return self._run("display-message", "-p", "#{pane_title}  ").strip("\n")
+
+    def wait_for_end(self) -> int:
+        """Wait until the program has ended; its `status`."""
+        deadline = time.monotonic() + PATIENCE
+        while (status := self.status) is None:
+            assert time.monotonic() < deadline, f"it does not end, and the window is:\n{self.text}"
+            time.sleep(0.05)
+        return status
 
     def wait_for(self, wanted: str | Callable[[str], bool]) -> str:
         """Wait until the window ends in `wanted`, or until `wanted` holds for it; what it then shows."""
@@ -102,5 +129,8 @@ class Window:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False, timeout=30)
         self._folder.cleanup()
