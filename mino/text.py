@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from json import JSONDecodeError
 
 Tell = Callable[[str], None]
 """Takes one sentence for the person who runs the command; the caller does not know how it is shown."""
@@ -67,6 +68,11 @@ def shell_word(text: str) -> str:
         return "'" + text.replace("'", "'\\''") + "'"
     # A control character will be shown as `\x0a`, which a shell takes for the character itself within `$'...'`.
     return "$'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def json_flaw(error: "JSONDecodeError") -> str:
+    """What the parser says of text that is not JSON, without the end that waits for a place (`… starting at`)."""
+    return (error.msg[:1].lower() + error.msg[1:]).rstrip(": ").removesuffix(" at").removesuffix(" starting")
 
 
 def local_time(time: "datetime") -> str:

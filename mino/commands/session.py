@@ -63,7 +63,7 @@ def list_(home: Home, *, as_json: bool) -> None:
             output.show_json(entry_json(entry))
     else:
         output.show_lines(format_entries(entries))
-    if any(entry.state == "in-use" for entry in entries):
+    if any(entry.in_progress for entry in entries):
         output.notice(IN_USE)
     if not entries:
         output.notice("there is no conversation yet")

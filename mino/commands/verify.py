@@ -79,7 +79,7 @@ def _show(path: str, outcome: Report | MinoError, as_json: bool) -> State | Mino
     if isinstance(outcome, MinoError):
         output.notice(outcome.message)
         return outcome
-    if outcome.in_use:
+    if outcome.in_progress:
         output.notice(IN_USE)
     if as_json:
         output.show_json(report_json(path, outcome))

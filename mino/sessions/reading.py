@@ -62,7 +62,7 @@ def read_session(home: Home, keep: int | None = None, *, completed: bool = False
 
 def tell_state(path: str, report: Report, tell: Tell) -> None:
     """Report why the session is not clean. If it is invalid, raises InvalidData with that finding and a hint."""
-    if report.in_use:
+    if report.in_progress:
         tell(IN_USE)
     if report.state == "invalid":
         raise InvalidData(place(path, report.worst), advice(path, report.worst))
