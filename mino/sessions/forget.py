@@ -85,8 +85,13 @@ def _copies(home: Home, session: str | None) -> Iterator[str]:
             continue
         except OSError as error:
             raise disk.open_failure(directory, error) from None
-        paths = (os.path.join(directory, name) for name in names if name.endswith(".jsonl"))
+        paths = (os.path.join(directory, name) for name in names if _is_ours(name))
         yield from (path for path in paths if path != session)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file of Mino's can have that name; with a dot before it, it is an editor's, such as a lock link."""
+    return name.endswith(".jsonl") and not name.startswith(".")
 
 
 def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
@@ -95,7 +100,7 @@ def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
     for directory in (home.saved, home.sessions):
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if not entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                if not _is_ours(entry.name) and entry.is_file(follow_symlinks=False):
                     with suppress(OSError), open(entry.path, "rb") as file:
                         if named_in(file.read()):
                             yield entry.path
