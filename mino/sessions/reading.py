@@ -134,10 +134,7 @@ def _read_report(place_of: Home | None, path: str, advance: Callable[[int], None
             message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
             report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
         return report
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise disk.open_failure(path, error) from None
+    fd = disk.open_readable(path)
     try:
         return _judge(fd, path, advance)
     finally:
