@@ -147,7 +147,7 @@ def ask(
     place = find_usable_home(home, os.environ) if no_history else find_home(home, os.environ)
     settings = settle(flags, os.environ, place)
     if dry_run:
-        command.dry_run(place, settings, prompt, os.environ, history=not no_history)
+        command.dry_run(place, settings, prompt, history=not no_history)
     else:
         command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 
@@ -155,14 +155,15 @@ def ask(
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
 @click.pass_obj
-def chat(home: str | None, /, **flags: object) -> None:
+def chat(home: str | None, /, **flags: object) -> int:
     """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
     from mino.home import find_home
     from mino.settings import settle
 
     place = find_home(home, os.environ)
-    command(place, settle(flags, os.environ, place), os.environ)
+    failure = command(place, settle(flags, os.environ, place), os.environ)
+    return failure.status if failure else 0
 
 
 @cli.group(
@@ -193,14 +194,15 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
     page="mino-history(1)",
     examples=("mino history verify", "find backup -name '*.jsonl' -print0 | mino history verify -"),
 )
-@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.UNPROCESSED)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=os.path.expanduser)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
+@click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
+def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check the session, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
-    outcomes = command(_find_home(home), files, as_json=as_json)
+    outcomes = command(_find_home(home), files, as_json=as_json, quiet=quiet)
     statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
     return min(statuses, key=WORST_FIRST.index, default=0)
 
@@ -208,7 +210,7 @@ def verify(home: str | None, /, files: tuple[str, ...], as_json: bool) -> int:
 @history.command(
     page="mino-history(1)", examples=("mino history recover --dry-run", "mino history recover --salvage FILE")
 )
-@click.argument("file", required=False, type=click.UNPROCESSED)
+@click.argument("file", required=False, type=os.path.expanduser)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--salvage", "with_salvage", is_flag=True, help="Keep every whole turn of an invalid file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -341,7 +343,7 @@ def delete(home: str | None, /, name: str, wait: str | None) -> None:
     examples=("mino session import old messages.json --from messages", "mino session open old"),
 )
 @name_argument
-@click.argument("file", type=click.UNPROCESSED)
+@click.argument("file", type=os.path.expanduser)
 @click.option(
     "--from",
     "kind",
@@ -356,6 +358,17 @@ def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: s
     from mino.commands.session import import_ as command
 
     command(*_find_home_and_wait(home, wait), name, file, kind)
+
+
+@cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("words", nargs=-1, metavar="[WORD]...", type=click.UNPROCESSED)
+@click.pass_context
+def completion(context: click.Context, /, shell: str, words: tuple[str, ...]) -> None:
+    """Print the script that completes the words of mino in a shell."""
+    from mino.commands.completion import completion as command
+
+    command(cli.to_info_dict(context.find_root()), shell, words, os.environ)
 
 
 def _find_home(home: str | None) -> "Home":

@@ -128,6 +128,37 @@ def sync_directory(path: str) -> None:
             raise StorageFailed(f"cannot sync the directory '{path}': {error.strerror}") from None
 
 
+def set_mode(place: int | str, mode: int) -> int:
+    """Give the open file or the path `place` the `mode`; the mode that it then has. Raises OSError if it is gone."""
+    # Not every file system has modes, and not every one says so: vfat refuses another one, or takes it without effect.
+    with suppress(OSError):
+        os.chmod(place, mode)
+    return stat.S_IMODE(os.stat(place).st_mode)
+
+
+def sync_entry(path: str) -> None:
+    """Sync the entry of `path`, which is there, in the directory above it; nothing if this user cannot have made it.
+
+    Raises StorageFailed.
+    """
+    directory = os.path.dirname(path) or "."
+    if os.access(directory, os.W_OK):
+        sync_directory(directory)
+
+
+def sync_file(path: str) -> None:
+    """Sync the file `path` and its entry: whoever made it (a process that was killed, `cp`) may have synced neither.
+
+    Raises as `opened` does, and StorageFailed.
+    """
+    with opened(path) as fd:
+        try:
+            sync(fd)
+        except OSError as error:
+            raise StorageFailed(f"cannot sync '{path}': {error.strerror}") from None
+    sync_directory(os.path.dirname(path) or ".")
+
+
 def make_directory(path: str) -> bool:
     """Make the private directory `path`, and those above it, and sync their entries; returns whether it was missing.
 
@@ -135,11 +166,12 @@ def make_directory(path: str) -> bool:
     """
     if os.path.isdir(path):
         return False
-    if not os.path.lexists(path):
-        make_directory(os.path.dirname(path) or ".")
+    parent = os.path.dirname(path) or "."
+    if not os.path.lexists(path) and not make_directory(parent) and not _is_used(parent):
+        sync_entry(parent)  # one that was killed while it made this path may have made it
     try:
         os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
+        set_mode(path, 0o700)  # whatever the umask took away
     except FileExistsError:
         if os.path.isdir(path):
             return False  # another process made it at the same moment
@@ -148,8 +180,15 @@ def make_directory(path: str) -> bool:
         ) from None
     except OSError as error:
         raise CannotCreate(f"cannot create the directory '{path}': {error.strerror}") from None
-    sync_directory(os.path.dirname(path) or ".")
+    sync_directory(parent)
     return True
+
+
+def _is_used(directory: str) -> bool:
+    try:
+        return bool(os.listdir(directory))
+    except OSError:
+        return True
 
 
 def create(path: str, data: Iterable[bytes]) -> int:
@@ -165,7 +204,7 @@ def create(path: str, data: Iterable[bytes]) -> int:
         raise CannotCreate(f"cannot create '{path}': {error.strerror}") from None
     try:
         try:
-            os.fchmod(fd, 0o600)  # whatever the umask took away
+            set_mode(fd, 0o600)  # whatever the umask took away
             for chunk in data:
                 write_all(fd, chunk)
                 size += len(chunk)

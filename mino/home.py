@@ -3,12 +3,12 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from mino import disk
-from mino.errors import InvalidData, MinoError, Misconfigured, UsageMistake
+from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, UsageMistake
 from mino.text import shell_word
 
 SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
@@ -46,22 +46,35 @@ class Home(NamedTuple):
 
 
 def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
-    """The home by `--home`, else MINO_HOME, else `~/.mino`. Raises Misconfigured if there is none, UsageMistake."""
+    """The home by `--home`, else MINO_HOME, else `~/.mino`; it need not exist.
+
+    Raises Misconfigured if there is none, CannotCreate if there can be none, UsageMistake.
+    """
     if option == "":  # `--home "$UNSET"` must not write into another home than the one that was meant
         raise UsageMistake("bad value '' for --home: expected a directory")
-    named = option or environ.get("MINO_HOME")
+    named = option or environ.get("MINO_HOME") or "~/.mino"
     default = os.path.expanduser("~/.mino")
-    if not named and (default.startswith("~") or environ.get("HOME") == ""):
+    if named.startswith("~") and (default.startswith("~") or environ.get("HOME") == ""):
         raise Misconfigured("the home directory is unknown", "export MINO_HOME=DIR")
-    path = os.path.abspath(named or default)
+    path = os.path.abspath(os.path.expanduser(named))  # no shell has expanded `--home=~/x`, nor a variable of systemd's
+    _check_place(path)
     return Home(path, path == os.path.abspath(default))
+
+
+def _check_place(path: str) -> None:
+    """Raise CannotCreate where `path`, or what it lies under, is there and is no directory."""
+    place = path
+    while not os.path.lexists(place):  # not `exists`: a link to a disk that is not mounted is in the way too
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise CannotCreate(f"cannot use the home '{path}': '{place}' is not a directory", f"ls -ld {shell_word(place)}")
 
 
 def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | None:
     """The home for a question without history, which only takes settings from it; None if it cannot be read."""
     try:
         home = find_home(option, environ)
-    except Misconfigured:
+    except (CannotCreate, Misconfigured):
         return None
     return home if os.access(home.path, os.R_OK | os.X_OK) else None
 
@@ -97,9 +110,23 @@ def find_session(home: Home) -> str | None:
     if len(names) > 1:
         raise InvalidData(
             f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
-            f"keep one there: mv {shell_word(os.path.join(home.sessions, names[-1]))} {shell_word(home.path)}",
+            _move_oldest(home, names),
         )
     return os.path.join(home.sessions, names[0]) if names else None
+
+
+def _move_oldest(home: Home, names: Sequence[str]) -> str:
+    """The command that makes a saved session of the one in `names` that was not written to for the longest time."""
+
+    def written(name: str) -> float:
+        try:
+            return os.stat(os.path.join(home.sessions, name), follow_symlinks=False).st_mtime
+        except OSError:
+            return 0.0
+
+    oldest = min(names, key=written)
+    source, target = os.path.join(home.sessions, oldest), os.path.join(home.saved, oldest)
+    return f"mkdir -p -m 700 {shell_word(home.saved)} && mv -n {shell_word(source)} {shell_word(target)}"
 
 
 def make_home(home: Home) -> list[str]:
@@ -108,14 +135,24 @@ def make_home(home: Home) -> list[str]:
     A directory other than `~/.mino` that existed before is the user's, and is not narrowed. Raises CannotCreate.
     """
     made = disk.make_directory(home.path)
-    mode = stat.S_IMODE(os.stat(home.path).st_mode)
-    if made or not mode & 0o077:
-        return []
-    if home.is_default:
-        with suppress(PermissionError):  # it belongs to somebody else
-            os.chmod(home.path, 0o700)
-            return [_narrowed(home.path, mode, 0o700)]
-    return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
+    # A home inside a project must not be committed with it. An empty one is as new: its maker was killed here.
+    if made or _is_empty(home.path):
+        with suppress(CannotCreate):  # another process does the same, or the lock will say what is wrong
+            disk.create(os.path.join(home.path, ".gitignore"), [b"*\n"])
+    if not made and not os.path.isdir(home.sessions):
+        disk.sync_entry(home.path)  # whoever made it may have been killed before the lock could say so
+    mode = before = stat.S_IMODE(os.stat(home.path).st_mode)
+    if mode & 0o077 and home.is_default:
+        mode = disk.set_mode(home.path, 0o700)
+    if mode & 0o077:
+        return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
+    return [] if mode == before else [_narrowed(home.path, before, mode)]
+
+
+def _is_empty(path: str) -> bool:
+    with suppress(OSError), os.scandir(path) as entries:
+        return next(entries, None) is None
+    return False
 
 
 def wide(home: Home) -> Iterator[tuple[str, int, int]]:
@@ -148,19 +185,26 @@ def _wide(path: str, wanted: int) -> Iterator[tuple[str, int, int]]:
 
 
 def narrow(home: Home) -> list[str]:
-    """Narrow the modes that `wide` gives; returns a sentence for each. Another owner's file is only reported."""
-    told = []
+    """Narrow the modes that `wide` gives; returns a sentence for each.
+
+    What stays as it is has one sentence in all: a file of another owner, or every file if there are no modes.
+    """
+    told, left = [], []
     for path, mode, wanted in wide(home):
-        try:
+        after = mode
+        with suppress(OSError, MinoError):
             if wanted == 0o700:
-                os.chmod(path, wanted)
+                after = disk.set_mode(path, wanted)
             else:
                 with disk.opened(path) as fd:
-                    os.fchmod(fd, wanted)
-        except (OSError, MinoError):
-            told.append(f"'{path}' has mode {mode:04o}, which cannot be narrowed to {wanted:04o}")
+                    after = disk.set_mode(fd, wanted)
+        if after & 0o077:
+            left.append(f"'{path}' has mode {after:04o}, which cannot be narrowed to {wanted:04o}")
         else:
-            told.append(_narrowed(path, mode, wanted))
+            told.append(_narrowed(path, mode, after))
+    if left:
+        more = len(left) - 1
+        told.append(left[0] + (f"; the same is true of {more} more" if more else ""))
     return told
 
 
@@ -169,10 +213,31 @@ def _narrowed(path: str, mode: int, wanted: int) -> str:
 
 
 def remove_temporaries(home: Home) -> None:
-    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them."""
+    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them.
+
+    The removal is synced: a turn that is forgotten next must not come back in one of them. Raises StorageFailed.
+    """
     for directory in (home.path, home.sessions, home.saved):
+        removed = False
         with suppress(OSError), os.scandir(directory) as entries:
             for entry in entries:
                 if entry.name.startswith(disk.TEMPORARY) and entry.name.endswith(".tmp"):
                     with suppress(OSError):
                         os.unlink(entry.path)
+                        removed = True
+        if removed:
+            disk.sync_directory(directory)
+
+
+def settle(home: Home) -> None:
+    """Sync what a killed writer may have left unsynced: the session file, and the entries of the home and its folders.
+
+    Raises StorageFailed, and as `disk.opened` does.
+    """
+    if os.path.isdir(home.sessions):
+        for name in filter(SESSION_NAME.fullmatch, os.listdir(home.sessions)):
+            disk.sync_file(os.path.join(home.sessions, name))
+    disk.sync_entry(home.path)
+    for directory in (home.path, home.sessions, home.saved):
+        if os.path.isdir(directory):
+            disk.sync_directory(directory)

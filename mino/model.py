@@ -7,10 +7,11 @@ from typing import NamedTuple
 from mino.disk import read_text_file
 from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.home import Home
+from mino.key import find_key
 from mino.responses.client import Client
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY
+from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.responses.server import Server
-from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings, find_key
+from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings
 from mino.terminal import output
 from mino.text import shell_word
 
@@ -29,12 +30,14 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
     if settings.local:
         from mino.responses import local
 
-        model_file = environ.get("MINO_LOCAL_MODEL") or None
-        with local.serve(model_file) as base_url:
+        with local.serve(settings.model) as base_url:
             server = Server(base_url, None, "", settings.timeout, settings.retries, local.CONTEXT_TOKENS)
-            yield Model(local.model_name(model_file), "in this process", _client(server, settings))
+            yield Model(local.model_name(settings.model), "in this process", _client(server, settings))
     else:
-        key, source = find_key(settings, environ)
+        if not settings.base_url and environ.get("OPENAI_API_BASE"):  # the question would go to OpenAI unseen
+            output.notice("OPENAI_API_BASE is set, which Mino does not read; it reads OPENAI_BASE_URL")
+            output.hint('export OPENAI_BASE_URL="$OPENAI_API_BASE"')
+        key, source = find_key(environ, settings.api_key_command, is_needed=settings.base_url is None)
         base_url = settings.base_url or DEFAULT_BASE_URL
         server = Server(base_url, key, source, settings.timeout, settings.retries)
         yield Model(settings.model or DEFAULT_MODEL, f"at {base_url}", _client(server, settings))
@@ -48,15 +51,15 @@ def _client(server: Server, settings: Settings) -> Client:
 
 def first_step(settings: Settings) -> int:
     """The step of the replay ladder at which the first request begins."""
-    return MESSAGES_ONLY if settings.replay == "text" else AS_RECEIVED
+    return PLAIN_TEXT if settings.replay == "text" else AS_RECEIVED
 
 
-def name_model(settings: Settings, environ: Mapping[str, str]) -> str:
+def name_model(settings: Settings) -> str:
     """The name of the model that `open_model` would ask, without opening anything."""
     if settings.local:
         from mino.responses.local import model_name
 
-        return model_name(environ.get("MINO_LOCAL_MODEL") or None)
+        return model_name(settings.model)
     return settings.model or DEFAULT_MODEL
 
 

@@ -1,8 +1,10 @@
-"""The sources of the settings: flag > environment > config.toml > default; and of the key (mino(1), CONFIGURATION).
+"""The sources of the settings: flag > environment > config.toml > default (mino(1), CONFIGURATION).
 
-A bad value is reported with its source: a flag as a usage mistake, everything else as a bad configuration.
+A stronger choice of a server ends what a weaker source said of it. A bad value is reported with its source: a flag as a
+usage mistake, everything else as a bad configuration.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -10,12 +12,10 @@ from typing import Any, NamedTuple
 from mino.disk import read_text_file
 from mino.errors import MinoError, Misconfigured, NotFound, UsageMistake
 from mino.home import Home
-from mino.text import shell_word
+from mino.text import BYTE_ORDER_MARK, one_line, shell_word
 
 DEFAULT_MODEL = "gpt-5.5"  # the one place that names it
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-KEY_VARIABLE = "OPENAI_API_KEY"
-KEY_COMMAND_SECONDS = 30
 
 
 class _Refused(Exception):
@@ -31,7 +31,7 @@ def _text(value: object) -> str:
 def _path(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise _Refused("the path of a file")
-    return value
+    return os.path.expanduser(value)
 
 
 def _switch(value: object) -> bool:
@@ -130,7 +130,10 @@ FILE_ONLY: dict[str, Option] = {
 
 
 class Settings(NamedTuple):
-    """The settings of one call; seconds are floats, `context` is None for all turns, `base_url` None for OpenAI's."""
+    """The settings of one call; seconds are floats, `context` is None for all turns, `base_url` None for OpenAI's.
+
+    With `local`, `model` is the file of the model, None for the small one.
+    """
 
     model: str | None = None
     base_url: str | None = None
@@ -152,18 +155,44 @@ def settle(flags: Mapping[str, object], environ: Mapping[str, str], home: Home |
     """
     config = read_config(home.config) if home else {}
     settled: dict[str, Any] = {}
+    # How strong the source is that each setting comes from: 3 a flag, 2 MINO_…, 1 OPENAI_…, 0 the file or none.
+    strength = dict.fromkeys((name.replace("-", "_") for name in OPTIONS), 0)
     for name, option in (OPTIONS | FILE_ONLY).items():
         field = name.replace("-", "_")
-        if field in config:
-            settled[field] = _read(option, config[field], f"{field} in '{home.config}'" if home else field)
+        if home and field in config:
+            settled[field] = _read(option, config[field], f"{field} in '{home.config}'")
+            if option.read is _path:
+                settled[field] = os.path.join(home.path, settled[field])
     for name, option in OPTIONS.items():
         field = name.replace("-", "_")
         for variable in reversed(option.variables(name)):
             if environ.get(variable):
                 settled[field] = _read(option, environ[variable], variable)
+                strength[field] = 1 if variable == option.other_variable else 2
         if flags.get(field) is not None:
             settled[field] = _read(option, flags[field], f"--{name}", UsageMistake)
+            strength[field] = 3
+    if settled.get("local"):
+        if strength["local"] == strength["base_url"] == 3:
+            raise UsageMistake("--base-url and --local exclude each other", "leave one of them out")
+        settled["local"] = strength["local"] >= strength["base_url"]
+    if settled.get("local"):
+        settled["model"] = _find_model_file(flags.get("model"), environ)
     return Settings(**settled)
+
+
+def _find_model_file(flag: object, environ: Mapping[str, str]) -> str | None:
+    """The file of the embedded engine's model by `-m`, else MINO_LOCAL_MODEL; None for the small one.
+
+    Other sources name models of servers (an OPENAI_MODEL that was exported once). Raises UsageMistake.
+    """
+    path = os.path.expanduser(str(flag or environ.get("MINO_LOCAL_MODEL") or ""))
+    if flag and not os.path.isfile(path):
+        raise UsageMistake(
+            f"-m '{one_line(str(flag))}' is no file, and the embedded engine has no models by name",
+            "-m FILE.gguf, or name a server with --base-url URL",
+        )
+    return path or None
 
 
 def _read(option: Option, value: object, where: str, mistake: type[MinoError] = Misconfigured) -> Any:
@@ -197,7 +226,7 @@ def read_config(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        config = tomllib.loads(data.decode())
+        config = tomllib.loads(data.decode().removeprefix(BYTE_ORDER_MARK))
     except UnicodeDecodeError as error:
         raise Misconfigured(f"'{path}' is not UTF-8 at byte {error.start}", f"file {shell_word(path)}") from None
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a plain ValueError
@@ -207,41 +236,3 @@ def read_config(path: str) -> dict[str, Any]:
         if field not in {known.replace("-", "_") for known in OPTIONS | FILE_ONLY}:
             raise Misconfigured(f"'{path}' has the unknown setting {name[:60]!r}", "man mino")
     return {field: config[name] for field, name in names.items()}
-
-
-def find_key(settings: Settings, environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """The key and its source: OPENAI_API_KEY, or the command in config.toml; (None, OPENAI_API_KEY) without a key.
-
-    Raises Misconfigured if the command fails, or if OpenAI's own server would be asked without a key.
-    """
-    key = environ.get(KEY_VARIABLE, "").strip()
-    if key:
-        return key, KEY_VARIABLE
-    if settings.api_key_command:
-        return _run_key_command(settings.api_key_command), "api_key_command"
-    if settings.base_url is None:
-        raise Misconfigured(
-            f"no key: {KEY_VARIABLE} is not set, and no server is named",
-            f"export {KEY_VARIABLE}=…, or name a server with --base-url URL, or use the embedded model with --local",
-        )
-    return None, KEY_VARIABLE
-
-
-def _run_key_command(command: str | list[str]) -> str:
-    import subprocess
-
-    words = ["sh", "-c", command] if isinstance(command, str) else command
-    try:
-        run = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=KEY_COMMAND_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise Misconfigured(f"api_key_command did not finish within {KEY_COMMAND_SECONDS} seconds") from None
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"cannot run api_key_command: {error}") from None
-    if run.returncode:
-        raise Misconfigured(f"api_key_command failed with exit status {run.returncode}")
-    key = run.stdout.decode("utf-8", "replace").strip()
-    if not key:
-        raise Misconfigured("api_key_command printed no key")
-    return key

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone moves into the year 10000
 
+BYTE_ORDER_MARK = "\ufeff"  # what Windows programs begin a file with; it is no part of the text
+
 Tell = Callable[[str], None]
 """Takes one sentence for the person who runs the command; the caller does not know how it is shown."""
 

@@ -43,9 +43,7 @@ def ask(
         turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
 
 
-def dry_run(
-    home: Home | None, settings: Settings, words: Sequence[str], environ: Mapping[str, str], *, history: bool
-) -> None:
+def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:
     """Print the request body that `ask` would send; it sends nothing, writes nothing, and needs no key."""
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
@@ -56,7 +54,7 @@ def dry_run(
         context = reading.turns
         if reading.report.in_progress:
             output.notice(IN_USE)
-    request = Request(name_model(settings, environ), instructions, context, question)
+    request = Request(name_model(settings), instructions, context, question)
     output.show_json(request.body(first_step(settings)))
 
 

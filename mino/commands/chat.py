@@ -21,11 +21,12 @@ from mino.text import count
 LABEL = "Assistant> "
 
 
-def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
+def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
     """Talk until the input ends or says `/exit`. A question that fails is reported, and the next may be asked.
 
-    Raises Interrupted for Ctrl+C, while an answer arrives and at the prompt; StorageFailed if something cannot be
-    saved, or stdout cannot be written; and the failure if the conversation cannot be opened.
+    Without a terminal the last failure of a question is returned, because nobody has seen it. Raises Interrupted for
+    Ctrl+C, while an answer arrives and at the prompt; StorageFailed if something cannot be saved, or stdout cannot be
+    written; and the failure if the conversation cannot be opened.
     """
     with (
         open_model(settings, environ) as model,
@@ -34,8 +35,9 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> None:
         signals.install()  # from here on the terminal is in other modes, and must be restored
         output.show_lines(format_banner(home, model, conversation))
         with open_prompt(lambda typed: slash.complete(home, typed)) as prompt:
-            Chat(home, settings, model, conversation, prompt).run()
+            failure = Chat(home, settings, model, conversation, prompt).run()
     output.show("Goodbye.\n")
+    return None if output.is_terminal(STDIN) else failure
 
 
 @contextmanager
@@ -65,6 +67,10 @@ def _short(path: str) -> str:
     return "~" + path.removeprefix(user) if path.startswith(user + os.sep) else path
 
 
+def _is_command(text: str) -> bool:
+    return text.lstrip().startswith("/") and not text.lstrip().startswith("//")
+
+
 class Chat(NamedTuple):
     """One run of `chat`, with all that it needs open."""
 
@@ -74,15 +80,20 @@ class Chat(NamedTuple):
     conversation: Conversation
     prompt: Prompt
 
-    def run(self) -> None:
-        """Take questions and commands until the end. The prompt comes only when the last turn is on disk."""
+    def run(self) -> MinoError | None:
+        """Take questions and commands until the end; the failure of the last question that failed.
+
+        The prompt comes only when the last turn is on disk.
+        """
+        failed: MinoError | None = None
         self._tell_size()
         output.show("\n")
         while (said := self.prompt.read()) is not None:
+            text = ""
             try:
                 text = to_text(said)
                 if text.strip() == slash.EXIT:
-                    return
+                    return failed
                 if not text.strip():
                     continue
                 self._take(text)
@@ -90,20 +101,21 @@ class Chat(NamedTuple):
                 raise
             except MinoError as failure:
                 output.show_failure(failure)
+                if not _is_command(text):
+                    failed = failure
             # A signal that came while a failed turn was saved is still pending.
             signals.raise_pending()
             output.show("\n")
+        return failed
 
     def _take(self, text: str) -> None:
-        if text.lstrip().startswith("//"):
-            self._ask(text.replace("//", "/", 1))
-        elif text.lstrip().startswith("/"):
+        if _is_command(text):
             before = len(self.conversation.context)
             output.show_lines(slash.run(self.home, self.conversation, text))
             if len(self.conversation.context) != before:
                 self._tell_size()
         else:
-            self._ask(text)
+            self._ask(text.replace("//", "/", 1) if text.lstrip().startswith("//") else text)
 
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""

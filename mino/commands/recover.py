@@ -49,7 +49,10 @@ def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_sa
         output.show_lines(_format(path, done, salvaged, dry_run))
     if salvaged:
         refuse_empty(path, salvaged, way_out)
-    return dry_run and bool(done.is_needed or salvaged)
+    if not dry_run or not (done.is_needed or salvaged):
+        return False
+    output.hint(f"mino history recover {'--salvage ' if salvaged else ''}{shell_word(path)}")
+    return True
 
 
 def _refuse_stranger(journal: Journal, report: Report) -> None:

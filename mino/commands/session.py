@@ -1,6 +1,7 @@
 """`mino session new | save | load | open | list | delete | import`, and the sentences that `chat` prints too."""
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from mino.sessions.reading import IN_USE
 from mino.sessions.saved import Saved
 from mino.sessions.switch import Replaced, Undone
 from mino.terminal import output
+from mino.terminal.prompt import read_stdin
 from mino.text import count, local_time, rfc3339, shell_word, width
 
 Kind = Literal["eino", "json", "messages"]
@@ -30,7 +32,7 @@ NAME_COLUMNS = 40  # the titles are aligned for names up to this width
 
 def new(home: Home, wait: float) -> None:
     """Start an empty conversation. Raises as `switch.start`."""
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.start(home, conversation)))
 
 
@@ -43,15 +45,15 @@ def save(home: Home, wait: float, name: str) -> None:
 
 def load(home: Home, wait: float, name: str) -> None:
     """Go back to the saved session `name`. Raises as `switch.load`."""
-    saved.path_of(home.saved, name)
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    saved.refuse_missing(home.saved, name)  # before an invalid conversation is set aside for it
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.load(home, conversation, name)))
 
 
 def open_(home: Home, wait: float, name: str) -> None:
     """Continue the saved session `name`, or start it. Raises as `switch.open_named`."""
     saved.path_of(home.saved, name)
-    with open_conversation(home, wait, output.notice, keep=0) as conversation:
+    with open_conversation(home, wait, output.notice, keep=0, replace_invalid=True) as conversation:
         _tell(format_replaced(switch.open_named(home, conversation, name)))
 
 
@@ -80,18 +82,18 @@ def delete(home: Home, wait: float, name: str) -> None:
 
 
 def import_(home: Home, wait: float, name: str, file: str, kind: Kind) -> None:
-    """Make the saved session `name` from the messages in `file`; those that make no turn are reported and left out.
+    """Make the saved session `name` from the messages in `file` (`-`: standard input); the rest is reported.
 
     Raises UsageMistake for a bad name, CannotCreate if it is taken, InvalidData if the file is not of that kind or
     makes no turn at all, and as `disk.opened` and `disk.replace` do. Nothing half-imported stays.
     """
     path = saved.path_of(home.saved, name)
+    content = _read_file(file)  # without the lock: what writes into a pipe may take its time, and may be a `mino` too
     with lock_home(home, wait, output.notice):
         find_session(home)
         if os.path.lexists(path):
             raise CannotCreate(f"a saved session '{name}' exists already", "mino session list")
-        with disk.opened(file, follow=True) as fd:
-            imported = READERS[kind](b"".join(disk.chunks(fd, file)), file)
+        imported = READERS[kind](content, file)
         for sentence in imported.left_out:
             output.notice(f"'{file}' {sentence}")
         if not imported.turns:
@@ -100,6 +102,22 @@ def import_(home: Home, wait: float, name: str, file: str, kind: Kind) -> None:
         saved.store_turns(home.saved, name, imported.turns)
     output.notice(f"imported {count(len(imported.turns), 'turn')} as '{name}'")
     output.hint(f"mino session load {shell_word(name)}")
+
+
+def _read_file(file: str) -> bytes:
+    """All of `file`, which may be a pipe (`<(…)`), or `-` for standard input. Raises as `disk.opened` does."""
+    if file == "-":
+        return read_stdin()
+    try:
+        if stat.S_ISFIFO(os.stat(file).st_mode):
+            with open(file, "rb") as pipe:  # waits for who writes into it, as `disk.opened` never does
+                return pipe.read()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise disk.open_failure(file, error) from None
+    with disk.opened(file, follow=True) as fd:
+        return b"".join(disk.chunks(fd, file))
 
 
 def format_saved(done: Saved, turns: int) -> Iterator[str]:

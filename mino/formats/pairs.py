@@ -1,8 +1,8 @@
 """Messages → turns: a question and its answer make one, paired without guessing. No I/O.
 
 A message that cannot be paired is left out and reported with its place: a system or tool message, a question without an
-answer, an answer without a question, a message without text. A message that cannot be read ends the pair that it is in,
-because its content is not known.
+answer, an answer without a question, a message without text, a turn with a NUL. A message that cannot be read ends the
+pair that it is in, because its content is not known.
 """
 
 from collections.abc import Iterable, Iterator
@@ -70,7 +70,10 @@ def pair(messages: Iterable[Message]) -> Imported:
         elif role == "assistant" and not question:
             leave_out(message.place, "an answer without a question before it")
         elif role == "assistant":
-            imported.turns.append((question, text))
+            if "\0" in question + text:  # which `ask` refuses too
+                leave_out(asked_at, "a turn with a NUL in it")
+            else:
+                imported.turns.append((question, text))
             question = ""
         else:
             drop_question()

@@ -5,17 +5,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from mino.errors import InvalidData
-from mino.text import json_flaw, shell_word
+from mino.text import BYTE_ORDER_MARK, json_flaw, shell_word
 
 
 def decode(data: bytes, file: str) -> str:
     """The text of `file` with the content `data`. Raises InvalidData, naming line and byte, if it is not UTF-8."""
     try:
-        return data.decode().removeprefix("\ufeff")  # Windows programs write a byte order mark
+        return data.decode().removeprefix(BYTE_ORDER_MARK)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = f"{data[error.start]:#04x} at byte {error.start} (line {line})"
-        raise InvalidData(f"'{file}' is not UTF-8: {found}", f"file {shell_word(file)}") from None
+        hint = f"convert it: iconv -f ENCODING -t UTF-8 {shell_word(file)}"
+        raise InvalidData(f"'{file}' is not UTF-8: {found}", hint) from None
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:

@@ -103,8 +103,7 @@ class Report:
 def refuse_invalid(path: str, report: Report) -> None:
     """Raise InvalidData if `report` says that the file at `path` is invalid, with the place, the finding and a hint."""
     if report.state == "invalid":
-        finding = report.worst
-        raise InvalidData(f"{place(path, finding)}; the file is unchanged", advice(path, finding))
+        raise InvalidData(f"{place(path, report.worst)}; the file is unchanged", advice(path, report))
 
 
 def place(path: str, finding: Finding) -> str:
@@ -112,10 +111,18 @@ def place(path: str, finding: Finding) -> str:
     return f"'{path}' line {finding.line} (byte {finding.byte}): {finding.code}: {finding.message}"
 
 
-def advice(path: str, finding: Finding) -> str:
-    """The command to run after `finding`; none for a file that is not Mino's."""
-    if finding.code == "not-a-session":
+def advice(path: str, report: Report) -> str:
+    """The next command for a file with this `report`; empty if it is clean or in use."""
+    if report.state == "recoverable":
+        return f"mino history recover {shell_word(path)}"
+    if report.state != "invalid" or report.worst.code == "not-a-session":
         return ""
-    if finding.code in NEWER:
-        return f"update Mino, or see the line: sed -n {finding.line}p {shell_word(path)}"
+    if report.worst.code in NEWER:
+        return mend(path, report.worst.line)
     return f"mino history recover --salvage --dry-run {shell_word(path)}"
+
+
+def mend(path: str, line: int) -> str:
+    """What to do about `line` of `path`, which a newer Mino wrote, or a person with an editor."""
+    show = f"sed -n {line}p {shell_word(path)}"
+    return f"update Mino, or mend the line by hand: {show} shows it; mino session new sets the file aside"

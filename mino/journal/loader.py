@@ -65,16 +65,17 @@ class Loading:
         # These are local, because the loop runs once for every record of a long history; its end writes them back.
         number, end, bad = self._line, report.bytes, 0
         for line, record in zip(lines, scan.read(lines), strict=True):
-            if self._doubtful and not self._is_torn_write(record, b"\0" in line):
+            if self._doubtful:
+                if self._is_torn_write(record, b"\0" in line):
+                    number, bad = number + 1, bad + 1
+                    self._second = record, Finding("bad-json", number, end, getattr(record, "message", ""))
+                    end += len(line) + 1 + dropped
+                    continue
                 yield from self._settle_doubt()
                 if self._over:
                     break
             number += 1
             byte, end = end, end + len(line) + 1 + dropped
-            if self._doubtful:
-                bad += 1
-                self._second = record, Finding("bad-json", number, byte, getattr(record, "message", ""))
-                continue
             if isinstance(record, BadLine):
                 bad += 1
                 self._doubtful_has_nul = b"\0" in line

@@ -1,7 +1,8 @@
 """`sessions.lock`: one writer, or any number of readers (mino(1), LOCKING).
 
 A flock belongs to the open file, so the kernel releases it when the process ends, however it ends; a leftover file is
-never an error. The file contains the holder's pid and command, which another process reports; they decide nothing.
+never an error. A writer writes its pid and command into the file, and empties it when it ends in order. A free lock
+that is not empty means that the last writer was killed, and may have left directory entries that nobody has synced.
 """
 
 import errno
@@ -21,10 +22,19 @@ _HOLDER_BYTES = 300
 
 
 class Lock:
-    """An open and locked `sessions.lock`; the lock ends with `close`, or with the process."""
+    """An open and locked `sessions.lock`; the lock ends with `close`, or with the process.
 
-    def __init__(self, fd: int) -> None:
+    `was_left` says that the writer before this one did not end in order.
+    """
+
+    def __init__(self, fd: int, *, was_left: bool = False) -> None:
         self._fd = fd
+        self.was_left = was_left
+
+    def clear(self) -> None:
+        """Say that this writer ends in order: it has synced every directory entry that it made or found."""
+        with suppress(OSError):  # the next writer then syncs what needs no sync
+            os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
         """Release the lock. The file stays: deleting it would let two processes lock two files of the same name."""
@@ -71,8 +81,9 @@ def lock_exclusive(path: str, patience: float) -> Lock:
                 if os.fstat(fd).st_mode & 0o600 != 0o600:
                     with suppress(OSError):  # another user owns the file, which this process could still open
                         os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
+                was_left = os.fstat(fd).st_size > 0
                 _sign(fd)
-                return Lock(fd)
+                return Lock(fd, was_left=was_left)
             os.close(fd)  # somebody replaced the file between open and flock: this lock guards nothing
             continue
         only_readers = _try(fd, fcntl.LOCK_SH, path)
@@ -119,11 +130,15 @@ def _names(path: str, fd: int) -> bool:
 
 
 def _sign(fd: int) -> None:
-    """Write who holds the lock. A full disk must not undo a lock that is already held."""
+    """Write who holds the lock. A full disk must not undo a lock that is already held.
+
+    The file is never empty on the way: a kill between two steps would hide that the writer before was killed too.
+    """
     command = " ".join(["mino", *sys.argv[1:2]])
+    holder = f"{os.getpid()} {command}\n".encode("utf-8", "replace")[:_HOLDER_BYTES]
     with suppress(OSError):
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()} {command}\n".encode("utf-8", "replace")[:_HOLDER_BYTES], 0)
+        os.ftruncate(fd, len(holder))  # needs no space, so that on a full disk too the file is not empty
+        os.pwrite(fd, holder, 0)
 
 
 def _holder(fd: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from mino.errors import InvalidData
 from mino.journal import scan
 from mino.journal.file import Journal
-from mino.journal.findings import NEWER, BadLine, Finding, advice
+from mino.journal.findings import NEWER, BadLine, mend
 from mino.journal.record import EndStatus, Record, encode
 from mino.journal.recovery import copy_whole
 from mino.text import whole_characters
@@ -121,10 +121,9 @@ class Salvage:
 
     def _refuse_newer(self, flaw: BadLine, line: int) -> None:
         if flaw.code in NEWER:
-            finding = Finding(flaw.code, line, 0, flaw.message)
             raise InvalidData(
                 f"'{self._path}' line {line}: {flaw.code}: {flaw.message}; nothing was salvaged",
-                advice(self._path, finding),
+                mend(self._path, line),
             )
 
 

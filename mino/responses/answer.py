@@ -6,6 +6,7 @@ event that repeats it adds nothing, one that continues it adds the rest, one tha
 shown text.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -89,6 +90,8 @@ class AnswerFold:
             return self._break(body)
         if said.get("error") and not said.get("output"):
             return self._fail(read_error(said))
+        if _is_foreign(said):
+            return self._be_foreign(said)
         if not isinstance(said.get("output"), list) and not isinstance(said.get("status"), str):
             return self._break(body)
         return self._end("response.completed", {"response": said})
@@ -133,6 +136,8 @@ class AnswerFold:
         if not isinstance(kind, str):
             if said.get("error") or said.get("object") == "error" or said.get("error_message"):
                 return self._fail(read_error(said))
+            if _is_foreign(said):
+                return self._be_foreign(said)
             kind = name
         match kind:
             case "response.output_text.delta":
@@ -154,6 +159,8 @@ class AnswerFold:
                 self._note(said.get("response"))
             case "response.completed" | "response.incomplete" | "response.failed":
                 return self._end(kind, exact(said, data))
+            case "message_start":  # Anthropic's first event
+                return self._be_foreign(said)
             case _ if kind == "error" or name == "error" or (said.get("error") and not kind.startswith("response.")):
                 return self._fail(read_error(said))
         return ""  # reasoning, tools, annotations, heartbeats, and whatever servers invent next
@@ -193,10 +200,10 @@ class AnswerFold:
         elif item in self._items.values():
             return ""  # sent twice
         else:
-            self._items[name if isinstance(name, str) else f"nameless {len(self._items)}"] = item
+            self._items[f"without index {len(self._items)}"] = item  # an id decides nothing: servers repeat them
         if item["type"] != "message":
             return ""
-        message = self._messages.of_whole(index, name)
+        message = self._messages.of_item(index, name)
         self._messages.close()
         return self._shown.whole_message(message, text_parts(item))
 
@@ -210,13 +217,10 @@ class AnswerFold:
         return items or ([message_item([self._shown.text])] if self._shown.text else [])
 
     def _own_items(self) -> list[dict[str, Any]]:
-        """The items of the terminal event's response, each once."""
+        """The items of the terminal event's response; equal ones are one, but items of one id may be different ones."""
         output = self._response.get("output")
-        items: dict[Any, dict[str, Any]] = {}
-        for n, item in enumerate(map(clean_item, output if isinstance(output, list) else [])):
-            if item is not None:
-                items[item["id"] if isinstance(item.get("id"), str) else n] = item
-        return list(items.values())
+        items = map(clean_item, output if isinstance(output, list) else [])
+        return list({json.dumps(item, sort_keys=True): item for item in items if item is not None}.values())
 
     def _note(self, response: Any) -> None:
         if isinstance(response, dict):
@@ -246,11 +250,29 @@ class AnswerFold:
         self._error = too_long(said) if server_error.too_long else ServiceFailed(f"the service failed: {said}")
         return ""
 
+    def _be_foreign(self, said: dict[str, Any]) -> str:
+        self.over = True
+        what = said.get("object") or said.get("type")
+        named = f": it sent '{hide_key(what, self._key, 80)}'" if isinstance(what, str) else ""
+        self._error = ServiceFailed(
+            f"the service answers in another protocol, not that of the Responses API{named}",
+            "check --base-url; it must be that of a server with the Responses API",
+        )
+        return ""
+
     def _break(self, data: bytes) -> str:
         self.over = True
         start = ServerError(data.decode("utf-8", "replace")).sentence(self._key)
         self._error = ServiceFailed(f"the service sent data that is not an event of the Responses API: {start}")
         return ""
+
+
+def _is_foreign(said: dict[str, Any]) -> bool:
+    """Whether `said`, which has no type of an event, is of Chat Completions, Completions or Gemini."""
+    kind = said.get("object")
+    if isinstance(kind, str) and kind.startswith(("chat.completion", "text_completion")):
+        return True
+    return any(isinstance(value := said.get(key), list) and bool(value) for key in ("choices", "candidates"))
 
 
 def _have_text(items: Iterable[dict[str, Any]]) -> bool:

@@ -15,7 +15,7 @@ from mino.responses.body import fold_body
 from mino.responses.exchange import Exchange, Head, IdleTimeout
 from mino.responses.failure import ServerError, hide_key, http_failure, read_body
 from mino.responses.post import ConnectionLost
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY, Request, context_items
+from mino.responses.request import AS_RECEIVED, Request, forms
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
 from mino.responses.server import Server, check_base_url, check_key, is_loopback
 from mino.text import Tell
@@ -32,9 +32,15 @@ class _Setback(Exception):
     """An attempt that failed before anything was shown: the error to end with, and what may help against it."""
 
     def __init__(
-        self, error: MinoError, server_error: ServerError | None, again: bool, wait: float | None = None
+        self,
+        error: MinoError,
+        server_error: ServerError | None,
+        again: bool,
+        wait: float | None = None,
+        status: int = 200,
     ) -> None:
         super().__init__()
+        self.status = status
         self.error = error
         self.server_error = server_error
         self.again = again
@@ -76,12 +82,35 @@ class Client:
         """
         self._tell_plain_http()
         failures = 0
+        ladder = forms(request.context, self._step)
+        form = next(ladder)
+        refusal: _Setback | None = None  # the first one of old items
+
+        def take() -> None:
+            if refusal and refusal.server_error and form > self._step:
+                self._tell_replay(refusal.server_error)
+            self._step = form
+
         while True:
             try:
-                return self._attempt(request, show)
+                return self._attempt(request, form, show, take)
             except _Setback as setback:
-                if setback.server_error and self._concede(request, setback.server_error):
+                if self._include and setback.server_error and setback.server_error.names_include:
+                    self._include = False
                     continue
+                if self._refuses_items(request, setback):
+                    refused_too = refusal is not None
+                    refusal = refusal or setback
+                    if (following := next(ladder, None)) is not None:
+                        form = following
+                        continue
+                    if self._include and setback.server_error and setback.server_error.refuses_encrypted:
+                        self._include = False
+                        ladder = forms(request.context, self._step)
+                        form, refusal = next(ladder), None
+                        continue
+                    if not setback.again:
+                        raise _refused_in_all_forms(refusal.error) if refused_too else refusal.error from None
                 failures += 1
                 if not setback.again or failures > self._server.retries:
                     raise setback.error from None
@@ -91,31 +120,34 @@ class Client:
                     self._tell_attempt(f"{setback.error.message}; {attempt} in {wait:.1f} s")
                 self._watch.sleep(wait)
 
-    def _attempt(self, request: Request, show: Show | None) -> Answer:
-        body = request.encoded(self._step, self._include)
+    def _attempt(self, request: Request, form: int, show: Show | None, take: Callable[[], None]) -> Answer:
+        """One attempt with the context in that `form`; `take` is called when it is clear that the server takes it."""
+        body = request.encoded(form, self._include)
         url = self._url
         for _ in range(_REDIRECTS + 1):
             with closing(Exchange(url, body, self._key, self._server.timeout, self._watch)) as exchange:
                 try:
                     head = exchange.head()
                 except ConnectionLost as broke:
-                    raise _Setback(ServiceFailed(str(broke), _CHECK_SERVER), None, again=True) from None
+                    raise _Setback(ServiceFailed(str(broke), broke.hint or _CHECK_SERVER), None, again=True) from None
                 except IdleTimeout:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
-                    return self._read(url, head, exchange, show)
+                    return self._read(url, head, exchange, show, take)
                 if head.status not in (301, 302, 303, 307, 308):
                     raise self._refused(url, head, exchange, request.model)
                 url = self._redirected(url, head)
         raise ServiceFailed(f"'{self._url}' redirects more than {_REDIRECTS} times")
 
-    def _read(self, url: str, head: Head, exchange: Exchange, show: Show | None) -> Answer:
+    def _read(self, url: str, head: Head, exchange: Exchange, show: Show | None, take: Callable[[], None]) -> Answer:
         fold = AnswerFold(self._key)
         shown = False
         broke = "the stream ended early"
         try:
             for text in fold_body(url, head, exchange.pieces(), fold, self._key):
                 if text and show:
+                    if not shown:
+                        take()
                     shown = True
                     show(text)
         except ConnectionLost as reason:
@@ -131,6 +163,8 @@ class Client:
             if shown:
                 raise
             raise _Setback(error, fold.server_error, again=False) from None
+        if not shown:
+            take()
         for call in answer.calls:
             name = hide_key(call, self._key, 80)
             self._tell(f"the model asked to call '{name}'; mino has no tools, and the answer is its text alone")
@@ -159,7 +193,7 @@ class Client:
         if again and wait is not None and wait > LONGEST_WAIT:
             error = type(error)(f"{error.message}; it asks to wait {wait:.0f} s", f"ask again in {wait:.0f} s")
             again = False
-        return _Setback(error, server_error, again, wait)
+        return _Setback(error, server_error, again, wait, head.status)
 
     def _redirected(self, url: str, head: Head) -> str:
         location = head.headers.get("location", "")
@@ -176,22 +210,10 @@ class Client:
             "if that is the right server, name it with --base-url",
         )
 
-    def _concede(self, request: Request, server_error: ServerError) -> bool:
-        """Choose another way to ask, which the server has not refused yet; returns whether there is one."""
-        if self._include and server_error.param.startswith("include"):
-            self._include = False
-            return True
-        if server_error.refuses_item:
-            before = context_items(request.context, self._step)
-            for step in range(self._step + 1, MESSAGES_ONLY + 1):
-                if context_items(request.context, step) != before:
-                    self._step = step
-                    self._tell_replay(server_error)
-                    return True
-        if self._include and server_error.names_include:
-            self._include = False
-            return True
-        return False
+    def _refuses_items(self, request: Request, setback: _Setback) -> bool:
+        """Whether the server may take the question if the answers before it come in a simpler form."""
+        keys = request._replace(context=[]).body(include=self._include).keys() - {"input"}
+        return setback.server_error is not None and setback.server_error.refuses_items(setback.status, keys)
 
     def _tell_replay(self, server_error: ServerError) -> None:
         if not self._told_replay:
@@ -210,6 +232,10 @@ class Client:
     def _silent(self) -> ServiceFailed:
         seconds = self._server.timeout
         return ServiceFailed(f"no data from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
+
+
+def _refused_in_all_forms(error: MinoError) -> MinoError:
+    return type(error)(f"{error.message}; the simpler forms of earlier answers were refused too", error.hint)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

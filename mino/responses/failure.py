@@ -7,6 +7,7 @@ codes, Ollama's native routes send `{"error": "text"}`, FastAPI `{"detail": …}
 
 import json
 import re
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -14,8 +15,7 @@ from mino.errors import AccessRefused, MinoError, ServiceFailed
 from mino.responses.sse import Decoder
 from mino.text import one_line
 
-# Servers say this if they refuse an item of an earlier answer: a look-up of its id, another server's encrypted
-# reasoning, a reasoning item without its neighbours, or a kind of item or part that they do not know.
+# Some servers refuse an item of an earlier answer with another status than 400, or in an event, and say one of these.
 _REFUSED_ITEM = re.compile(
     r"invalid_encrypted_content"
     r"|item with id .*not found"
@@ -30,16 +30,24 @@ _REFUSED_ITEM = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|context (size|length|window)", re.IGNORECASE)
+_OF_MODEL_OR_KEY = re.compile(
+    r"model_not_found|(invalid|unknown|unsupported|no such)[ _]model\b|\bmodel\b[^.]{0,80}(does not exist|not found)"
+    r"|(invalid|incorrect|missing|no)[ _]api[ _]?key|\bapi[ _]?key\b.{0,20}(invalid|not valid|missing)"
+    r"|authentication_error|permission_error",
+    re.IGNORECASE,
+)
 # It must be named as a part of the request: OpenAI ends its server errors with "Please include the request ID".
 _NO_INCLUDE = re.compile(
     r"[`'\"]include\b"
     r"|\.include\b"
     r"|\binclude\[\d"
     r"|(parameter|argument|field|property|option)s?( supplied)?\W{1,3}include\b"
-    r"|\binclude\W{1,3}(parameter|argument|field|property|option|is (not|un))"
-    r"|encrypted[ _]content.*not supported",
+    r"|\binclude\W{1,3}(parameter|argument|field|property|option|is (not|un))",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_ENCRYPTED = re.compile(r"encrypted[ _]content.*not supported", re.IGNORECASE | re.DOTALL)
+# A key of the request that is named as such, and not in an echo of the request or as the type of an item.
+_NAMED = r"^[`'\"]?{key}[`'\"]|\bbody\W{{1,3}}{key}\b|(parameter|argument|option)s?( supplied)?\W{{1,3}}{key}\b"
 
 
 class ServerError(NamedTuple):
@@ -55,15 +63,29 @@ class ServerError(NamedTuple):
         said = self.message.strip() or self.code or self.kind
         return hide_key(said, key).rstrip(".")
 
-    @property
-    def refuses_item(self) -> bool:
-        """Whether an old output item is the cause, so that the next step of the replay ladder may help."""
-        return not self.too_long and bool(_REFUSED_ITEM.search(self._said))
+    def refuses_items(self, status: int, keys: Iterable[str]) -> bool:
+        """Whether old output items may be the cause, so that the next step of the replay ladder may help.
+
+        Whatever a 400 or 422 says, they may be, unless it names something else: one of the other `keys` of the
+        request, the model, the key. A list of what servers say would miss what the next server says.
+        """
+        if self.too_long or self.out_of_quota:
+            return False
+        if _REFUSED_ITEM.search(self._said):
+            return True
+        return self._status(status) in (400, 422) and not (
+            _OF_MODEL_OR_KEY.search(self._said) or any(map(self._names, keys))
+        )
 
     @property
     def names_include(self) -> bool:
         """Whether the request's `include` is the cause."""
         return self.param.startswith("include") or bool(_NO_INCLUDE.search(self._said))
+
+    @property
+    def refuses_encrypted(self) -> bool:
+        """Whether encrypted reasoning is the cause: that of an old item, or that which `include` asks for."""
+        return bool(_NO_ENCRYPTED.search(self._said))
 
     @property
     def too_long(self) -> bool:
@@ -74,6 +96,17 @@ class ServerError(NamedTuple):
     def out_of_quota(self) -> bool:
         """Whether the account's quota is used up, which waiting does not change."""
         return "insufficient_quota" in (self.code, self.kind)
+
+    def _status(self, status: int) -> int:
+        """The status of the HTTP answer, or in an event the one that it would have had."""
+        if status >= 300:
+            return status
+        return 400 if self.code in ("400", "422", "invalid_prompt") or self.kind == "invalid_request_error" else status
+
+    def _names(self, key: str) -> bool:
+        if self.param:
+            return re.split(r"[.\[]", self.param, maxsplit=1)[0] == key
+        return bool(re.search(_NAMED.format(key=re.escape(key)), self.message[:4000], re.IGNORECASE))
 
     @property
     def _said(self) -> str:

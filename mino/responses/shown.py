@@ -119,12 +119,13 @@ class Messages:
 
     llama.cpp sends no indexes, open-responses-server no item events, vLLM changed the ids on the way, and a done event
     may have the index that the deltas lack. So an index counts most; then an id that was seen before; then the message
-    that has begun and not ended.
+    that has begun and not ended. The id of a message that has ended may be that of the next one too.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[int | str, int] = {}  # by index and by id
         self._indexed: set[int] = set()
+        self._closed: set[int | None] = set()
         self._count = 0
         self._open: int | None = None
         self._announced = False  # the open one began with `output_item.added`
@@ -140,15 +141,20 @@ class Messages:
         return self._find(index, name, begins=isinstance(name, str) and not self._announced)
 
     def of_whole(self, index: Any, name: Any) -> int:
-        """The message of a whole part or item, whose id may differ from that of its deltas."""
+        """The message of a whole part, whose id may differ from that of its deltas; it may come after the item."""
+        return self._find(index, name, begins=False, closed=True)
+
+    def of_item(self, index: Any, name: Any) -> int:
+        """The message of a whole item, whose id may differ from that of its deltas."""
         return self._find(index, name, begins=False)
 
     def close(self) -> None:
         """`output_item.done` came: the message under way is complete."""
+        self._closed.add(self._open)
         self._open = None
         self._announced = False
 
-    def _find(self, index: Any, name: Any, begins: bool) -> int:
+    def _find(self, index: Any, name: Any, begins: bool, closed: bool = False) -> int:
         number: int | None
         if type(index) is int:
             number = self._numbers.get(index)
@@ -156,6 +162,7 @@ class Messages:
                 number = self._open
         else:
             number = self._numbers.get(name) if isinstance(name, str) else None
+            number = number if closed or number not in self._closed else None
             if number is None and not begins:
                 number = self._open
         return self._bind(self._new() if number is None else number, index, name)

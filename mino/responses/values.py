@@ -13,18 +13,26 @@ from mino.text import whole_characters
 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _DIGITS = 4000  # of an integer
+_PARSED = 400  # levels, far fewer than any parser takes, and more than an item can have
+_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[][{}]', re.DOTALL)  # with the strings, which may hold brackets
 _LEVELS = 198  # of an item: a record has 200, and the item is in its `output` array
 
 
 def read_json(data: bytes) -> Any:
     """`data` as strict JSON, or None if it is not JSON. Bytes that are not UTF-8 become U+FFFD, as in WHATWG's decoder.
 
-    A number that a record cannot hold becomes null.
+    A number that a record cannot hold becomes null, and so does what is nested too deeply for the parser: no item that
+    holds it can be kept, but the event around it can still be read.
     """
+    text = data.decode("utf-8", "replace")
     try:
-        text = data.decode("utf-8", "replace")
-        return json.loads(text, parse_int=_integer, parse_float=_double, parse_constant=_refuse)
-    except (ValueError, RecursionError):
+        return _parse(text)
+    except RecursionError:
+        try:
+            return _parse(_without_depths(text))
+        except (ValueError, RecursionError):
+            return None
+    except ValueError:
         return None
 
 
@@ -60,6 +68,29 @@ def _clean(value: Any, levels: int) -> Any:
     if isinstance(value, list):
         return [_clean(inner, levels - 1) for inner in value]
     return value
+
+
+def _parse(text: str) -> Any:
+    return json.loads(text, parse_int=_integer, parse_float=_double, parse_constant=_refuse)
+
+
+def _without_depths(text: str) -> str:
+    """`text` with null in place of each value deeper than `_PARSED` levels; text that is not JSON stays that."""
+    kept: list[str] = []
+    closing: list[str] = []  # the brackets that are open, each as the one that closes it
+    begin = 0
+    for token in _BRACKETS.finditer(text):
+        bracket = token[0]
+        if bracket in "[{":
+            if len(closing) == _PARSED:
+                kept += text[begin : token.start()], "null"
+            closing.append("]" if bracket == "[" else "}")
+        elif bracket in "]}":
+            if not closing or closing.pop() != bracket:
+                return ""
+            if len(closing) == _PARSED:
+                begin = token.end()
+    return "" if closing else "".join([*kept, text[begin:]])
 
 
 def _integer(digits: str) -> int | None:

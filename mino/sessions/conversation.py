@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mino import disk, signals
-from mino.errors import SessionInUse
-from mino.home import Home, find_session, make_home, narrow, remove_temporaries
+from mino.errors import InvalidData, SessionInUse
+from mino.home import Home, find_session, make_home, narrow, remove_temporaries, settle
 from mino.journal.file import Journal
 from mino.journal.ids import new_id
 from mino.journal.loader import Loading
@@ -15,6 +15,7 @@ from mino.journal.lock import Lock, lock_exclusive
 from mino.journal.order import Turn
 from mino.journal.record import Record
 from mino.journal.recovery import Recovery, recover
+from mino.sessions import saved
 from mino.text import Tell, count
 
 
@@ -80,11 +81,16 @@ def lock_home(home: Home, wait: float, tell: Tell) -> Iterator[None]:
     told = make_home(home)
     lock = _lock(home, wait, tell)
     try:
+        if lock.was_left:
+            # A power cut could still undo what the killed writer wrote, made or renamed: the old file would come back,
+            # without the turn that is now appended to the new one.
+            settle(home)
         disk.make_directory(home.sessions)
         remove_temporaries(home)
         for sentence in told + narrow(home):
             tell(sentence)
         yield
+        lock.clear()  # not after a failure or a signal, which can come between a rename and its sync
     finally:
         lock.close()
 
@@ -100,22 +106,35 @@ def _lock(home: Home, wait: float, tell: Tell) -> Lock:
 
 
 @contextmanager
-def open_conversation(home: Home, wait: float, tell: Tell, keep: int | None = None) -> Iterator[Conversation]:
+def open_conversation(
+    home: Home, wait: float, tell: Tell, keep: int | None = None, *, replace_invalid: bool = False
+) -> Iterator[Conversation]:
     """Lock, load and recover the session; its context is the last `keep` completed turns (None: all).
 
-    `tell` reports a wait, narrowed modes and a recovery. Raises InvalidData, SessionInUse, StorageFailed and the
-    like; then nothing was changed.
+    With `replace_invalid` an invalid session is moved whole to the saved ones, and an empty one takes its place: a
+    damaged conversation must not lock a person out of another one. `tell` reports that, a wait, narrowed modes and a
+    recovery. Raises InvalidData, SessionInUse, StorageFailed and the like; then nothing was changed.
     """
     with lock_home(home, wait, tell):
-        path = find_session(home)
-        if path is None:
-            path = os.path.join(home.sessions, f"{new_id()}.jsonl")
-            disk.create(path, ())
-        conversation = Conversation(path, tell, keep)
+        path = find_session(home) or _create(home)
+        try:
+            conversation = Conversation(path, tell, keep)
+        except InvalidData as damage:
+            if not replace_invalid:
+                raise
+            name = saved.set_aside(home.saved, path)
+            tell(f"{damage.message.removesuffix('; the file is unchanged')}; it is set aside as '{name}'")
+            conversation = Conversation(_create(home), tell, keep)
         try:
             yield conversation
         finally:
             conversation.close()
+
+
+def _create(home: Home) -> str:
+    path = os.path.join(home.sessions, f"{new_id()}.jsonl")
+    disk.create(path, ())
+    return path
 
 
 def format_recovery(recovery: Recovery, *, planned: bool = False) -> str:

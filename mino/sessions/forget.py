@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ def forget(home: Home, wait: float, wanted: Sequence[str], tell: Tell, *, last: 
             except MinoError as failure:
                 tell(failure.message)
                 done.failed.append(path)
-        done.others.extend(_others(home, turn_ids))
+        done.others.extend(_others(home, turn_ids, files))
     return done
 
 
@@ -94,16 +94,25 @@ def _is_ours(name: str) -> bool:
     return name.endswith(".jsonl") and not name.startswith(".")
 
 
-def _others(home: Home, turn_ids: Set[str]) -> Iterator[str]:
-    """Files beside Mino's own that name one of the turns, such as an editor's backup; they are the user's, and stay."""
+def _others(home: Home, turn_ids: Set[str], files: Sequence[str]) -> Iterator[str]:
+    """Files under the home, but for `files`, that name one of the turns: the user's, who may have moved one there."""
     named_in = journal.naming(turn_ids)
-    for directory in (home.saved, home.sessions):
-        with suppress(OSError), os.scandir(directory) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if not _is_ours(entry.name) and entry.is_file(follow_symlinks=False):
-                    with suppress(OSError), open(entry.path, "rb") as file:
-                        if named_in(file.read()):
-                            yield entry.path
+    for folder, folders, names in os.walk(home.path):
+        folders.sort()
+        for path in (os.path.join(folder, name) for name in sorted(names)):
+            with suppress(MinoError):  # a link, a pipe, a file that others keep to themselves
+                if path not in files and _names(path, named_in):
+                    yield path
+
+
+def _names(path: str, named_in: Callable[[bytes], str | None]) -> bool:
+    with disk.opened(path) as fd:
+        end = b""  # of the chunk before, because an id may begin in it
+        for chunk in disk.chunks(fd, path):
+            if named_in(end + chunk):
+                return True
+            end = chunk[-31:]
+    return False
 
 
 def _choose(turns: Sequence[Turn], files: Sequence[str], wanted: Sequence[str], last: bool) -> set[str]:

@@ -65,7 +65,7 @@ def tell_state(path: str, report: Report, tell: Tell) -> None:
     if report.in_progress:
         tell(IN_USE)
     if report.state == "invalid":
-        raise InvalidData(place(path, report.worst), advice(path, report.worst))
+        raise InvalidData(place(path, report.worst), advice(path, report))
     for finding in report.findings:
         tell(f"{place(path, finding)}; the next question recovers it")
 

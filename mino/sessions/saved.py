@@ -109,12 +109,13 @@ def _open(path: str, name: str) -> Iterator[int]:
 
 
 def find_equal(directory: str, journal: Journal) -> str | None:
-    """The name of a saved session that holds the very records of `journal`; None if there is none."""
+    """The name of a saved session that holds the very records of `journal`, synced; None if there is none."""
     for name in names(directory):
         path = path_of(directory, name)
         # A file that cannot be read counts as different: then one copy too many is made, not one too few.
         with suppress(OSError, MinoError):
             if os.path.getsize(path) == journal.size and begins_with(journal, path):
+                disk.sync_file(path)  # it is to be relied on, and a copy that a user made may be on no disk yet
                 return name
     return None
 
@@ -137,6 +138,7 @@ def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) 
     if os.path.lexists(path):
         goes_on = begins_with(journal, path)
         if goes_on and os.path.getsize(path) == journal.size:
+            disk.sync_file(path)
             return Saved(name, is_new=False)
         if keep_beginning or not goes_on:
             older = _keep_older(directory, name, path)
@@ -165,7 +167,9 @@ def _keep_older(directory: str, name: str, path: str) -> str:
     with _open(path, name) as fd:
         names = _candidates(_older_stem(name, file_time(os.fstat(fd))), "~")
         older = next(each for each in names if not _is_another(path_of(directory, each), path))
-        if not os.path.lexists(path_of(directory, older)):
+        if os.path.lexists(path_of(directory, older)):
+            disk.sync_file(path_of(directory, older))
+        else:
             disk.replace(path_of(directory, older), disk.chunks(fd, path))
     return older
 
@@ -207,6 +211,22 @@ def _free(directory: str, stem: str, end: str) -> str:
 def _candidates(stem: str, end: str) -> Iterator[str]:
     yield stem + end
     yield from (f"{stem}-{count}{end}" for count in itertools.count(2))
+
+
+def set_aside(directory: str, path: str) -> str:
+    """Move the file at `path` whole, whatever it holds, to a saved session with an automatic name; returns the name.
+
+    Raises CannotCreate, StorageFailed.
+    """
+    disk.make_directory(directory)
+    name = automatic_name(directory)
+    try:
+        os.rename(path, path_of(directory, name))
+    except OSError as error:
+        raise StorageFailed(f"cannot move '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
+    disk.sync_directory(directory)
+    disk.sync_directory(os.path.dirname(path))
+    return name
 
 
 def refuse_missing(directory: str, name: str) -> None:

@@ -6,13 +6,14 @@ arrives and no buffer is left to fail at exit.
 """
 
 import os
+import re
 import select
 from collections.abc import Iterable
 from contextlib import suppress
 
 from mino import signals
 from mino.errors import MinoError, ReaderGone, StorageFailed
-from mino.text import shell_word, visible, visible_json, visible_message
+from mino.text import shell_word, visible, visible_json, visible_message, width
 
 STDOUT = 1
 STDERR = 2
@@ -58,41 +59,60 @@ def show_json(value: object) -> None:
     show(format_json(value))
 
 
-def draw(text: str, columns: int) -> int:
-    """Show `text` on the current line of stderr, over the `columns` of the last text; returns the new columns."""
-    line = _cut("mino: " + visible_message(text)) if text else ""
-    blanks = " " * max(0, columns - len(line))
+_passing = (STDOUT, 0)  # the terminal and the columns of a text that is shown until anything else is written
+
+
+def draw(text: str) -> None:
+    """Show `text` on the current line of stderr, over the last one, until anything else is written to a terminal."""
+    global _passing
+    columns = _columns(STDERR)
+    line = _cut("mino: " + visible_message(text), columns)
+    blanks = " " * (min(_passing[1], columns - 1) - width(line))
+    _passing = STDERR, width(line)
     with suppress(ReaderGone, StorageFailed):
-        _write(STDERR, f"\r{line}{blanks}\r{line}".encode("utf-8", "replace"))
-    return len(line)
+        _send(STDERR, f"\r{line}{blanks}\r{line}".encode("utf-8", "replace"))
 
 
-def _cut(line: str) -> str:
-    """`line` cut to the width of the terminal, because a line that wraps cannot be drawn over."""
+def is_drawn() -> bool:
+    """Whether what `draw` or `show_waiting` showed is still there."""
+    return _passing[1] > 0
+
+
+def _columns(fd: int) -> int:
     try:
-        width = os.get_terminal_size(STDERR).columns or 80
+        return os.get_terminal_size(fd).columns or 80
     except OSError:
-        width = 80
-    return line if len(line) < width else "…" + line[len(line) - width + 2 :]
+        return 80
 
 
-_waiting = 0  # the columns of the text of `show_waiting`, while it is shown
+def _cut(line: str, columns: int) -> str:
+    """The end of `line` that leaves a column free, because a line that wraps cannot be drawn over."""
+    excess = width(line) - columns + 1
+    if excess <= 0:
+        return line
+    excess += 2  # some terminals show the ellipsis two columns wide
+    start = 0
+    while excess > 0 and start < len(line):
+        excess -= width(line[start])
+        start += 1
+    return "…" + line[start:]
 
 
 def show_waiting(text: str) -> None:
     """Show ASCII `text` on the current line until anything else is written; only a terminal gets it."""
-    global _waiting
+    global _passing
     if is_terminal(STDOUT):
-        _waiting = len(text)  # before it is shown: a signal that comes right after would leave it there
+        _passing = STDOUT, len(text)  # before it is shown: a signal that comes right after would leave it there
         _send(STDOUT, text.encode())
 
 
-def clear_waiting() -> None:
-    """Remove the text of `show_waiting`, with blanks and no escape sequence, because every terminal knows blanks."""
-    global _waiting
-    if _waiting:
-        _send(STDOUT, b"\r" + b" " * _waiting + b"\r")
-        _waiting = 0
+def clear_passing() -> None:
+    """Remove what `draw` or `show_waiting` showed, with blanks, because every terminal knows them."""
+    global _passing
+    fd, columns = _passing
+    if columns:
+        _passing = STDOUT, 0
+        _send(fd, b"\r" + b" " * min(columns, _columns(fd) - 1) + b"\r")
 
 
 class AnswerStream:
@@ -129,7 +149,7 @@ class AnswerStream:
         A reader that is gone does not get it, and does not hide the failure that ended the answer.
         """
         with suppress(ReaderGone):
-            clear_waiting()
+            clear_passing()
             if self._last != "\n" and not is_stuck():
                 self.show("\n")
 
@@ -140,6 +160,7 @@ def notice(sentence: str) -> None:
 
 
 _mino = "mino"  # how a hint calls this program
+_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=[a-z])")  # or a quoted word, which may be a name
 
 
 def name_home(home: str | None) -> None:
@@ -150,7 +171,7 @@ def name_home(home: str | None) -> None:
 
 def hint(command: str) -> None:
     """Write one `hint: ` line to stderr: what to run next."""
-    _tell("hint: ", _mino + command.removeprefix("mino") if command.startswith("mino ") else command)
+    _tell("hint: ", _CALL.sub(lambda match: _mino + " " if match[0] == "mino " else match[0], command))
 
 
 def show_failure(failure: MinoError) -> None:
@@ -166,8 +187,8 @@ def _tell(prefix: str, text: str) -> None:
 
 
 def _write(fd: int, data: bytes) -> None:
-    if _waiting and (fd == STDOUT or is_terminal(fd)):
-        clear_waiting()
+    if _passing[1] and is_terminal(fd):
+        clear_passing()
     _send(fd, data)
 
 

@@ -16,17 +16,19 @@ class Progress:
         self._total = total
         self._done = 0
         self._next = time.monotonic() + _PATIENCE if total and output.is_terminal(output.STDERR) else float("inf")
-        self._columns = 0
+        self._is_shown = False
 
     def advance(self, size: int) -> None:
-        """Count `size` more of the total as done."""
+        """Count `size` more of the total as done. The line is redrawn at once if other output has removed it."""
         self._done += size
         now = time.monotonic()
-        if now >= self._next:
+        if now >= self._next or (self._is_shown and not output.is_drawn()):
             self._next = now + _PERIOD
-            self._columns = output.draw(f"{self._what}: {min(100, 100 * self._done // self._total)} %", self._columns)
+            self._is_shown = True
+            output.draw(f"{self._what}: {min(100, 100 * self._done // self._total)} %")
 
     def clear(self) -> None:
-        """Remove the line, so that other text can take its place."""
-        if self._columns:
-            self._columns = output.draw("", self._columns)
+        """Remove the line."""
+        if self._is_shown:
+            self._is_shown = False
+            output.clear_passing()

@@ -3,11 +3,14 @@
 import errno
 import os
 import select
+import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from mino.errors import Interrupted, InvalidData, StorageFailed, UsageMistake
 from mino.terminal import output
+from mino.text import BYTE_ORDER_MARK
 from mino.watch import Watch
 
 STDIN = 0
@@ -41,7 +44,7 @@ class Lines:
                 output.show("\n")
             raise
         if line is None or not output.is_terminal(STDIN):
-            output.show((line or b"").decode("utf-8", "replace") + "\n")
+            output.show((line or b"").decode("utf-8-sig", "replace") + "\n")
         return line
 
     def _next(self) -> bytes | None:
@@ -72,13 +75,15 @@ def read_prompt(words: Sequence[str]) -> str:
     With words alone standard input is not read: it has the loop's lines in `while read`, and may be a pipe that never
     ends under a supervisor. Raises UsageMistake for no question, InvalidData if it is not text.
     """
-    spoken = b" ".join(os.fsencode(word) for word in words if word != "-")
+    spoken = b" ".join(os.fsencode(word.removeprefix(BYTE_ORDER_MARK)) for word in words if word != "-")
     prompt = spoken
     if not words or "-" in words:
         if not words and output.is_terminal(STDIN):
             raise UsageMistake("no question was given", "mino ask 'QUESTION'")
-        read = _without_newlines(read_stdin())
+        read = _without_newlines(read_stdin().removeprefix(BYTE_ORDER_MARK.encode()))
         prompt = b"\n\n".join(filter(None, (spoken, read)))
+    elif output.is_terminal(output.STDERR) and _is_pipe():
+        output.notice("standard input is not read; - reads it")
     text = to_text(prompt)
     if not text.strip():
         raise UsageMistake("the question is empty", "mino ask 'QUESTION'")
@@ -99,6 +104,13 @@ def read_stdin() -> bytes:
     return b"".join(pieces[1:])
 
 
+def _is_pipe() -> bool:
+    """Whether standard input is a pipe, as in `ls | mino ask …`."""
+    with suppress(OSError):
+        return stat.S_ISFIFO(os.fstat(STDIN).st_mode)
+    return False
+
+
 def _without_newlines(data: bytes) -> bytes:
     """`data` without the newlines at its end, `\\r\\n` included."""
     end = len(data)
@@ -108,7 +120,10 @@ def _without_newlines(data: bytes) -> bytes:
 
 
 def to_text(prompt: bytes) -> str:
-    """`prompt` as text. Raises InvalidData, with the place, if it is not UTF-8 or has a NUL in it."""
+    """`prompt` as text, without a byte order mark.
+
+    Raises InvalidData, with the place, if it is not UTF-8 or has a NUL in it.
+    """
     try:
         text = prompt.decode()
     except UnicodeDecodeError as error:
@@ -116,4 +131,4 @@ def to_text(prompt: bytes) -> str:
         raise InvalidData(f"the question is not UTF-8: {found}", "convert it: iconv -f ENCODING -t UTF-8") from None
     if "\0" in text:
         raise InvalidData(f"the question has a NUL at byte {prompt.index(0)}", "remove it: tr -d '\\0'")
-    return text
+    return text.removeprefix(BYTE_ORDER_MARK)

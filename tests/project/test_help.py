@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from mino.cli import cli
 from tests.project import pages
 from tests.project.interface import COMMANDS, check_command
+from tests.project.test_docs import WITHOUT_PAGE
 
 GROUPS = {"mino": cli} | {
     f"mino {name}": command for name, command in cli.commands.items() if isinstance(command, click.Group)
@@ -37,7 +38,7 @@ def test_help_is_one_screen_in_the_order_of_what_a_person_needs(path: str) -> No
     assert first != second
     assert "\nOptions:\n" in text
     page = re.fullmatch(r"See ((mino(?:-\w+)?)\(1\))\.", last)
-    assert page and page[2] == "-".join(path.split()[:2])
+    assert page and page[2] == ("mino" if path == f"mino {WITHOUT_PAGE}" else "-".join(path.split()[:2]))
     pages.page(page[2])
 
 

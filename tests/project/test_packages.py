@@ -94,7 +94,8 @@ def check_program(*command: str | Path, cwd: Path, **environ: str) -> None:
     assert run(*command, "--version", cwd=cwd, **environ).stdout == f"mino {VERSION}\n"
     files = [CASES / "good-two-turns.jsonl", CASES / "unknown-field.jsonl"]
     checked = run(*command, "history", "verify", *files, cwd=cwd, **environ)
-    assert checked.stderr == "" and checked.returncode == 65
+    assert checked.stderr.count("\nhint: ") == 0 and checked.stderr.startswith("hint: ")
+    assert checked.returncode == 65
     assert "clean: 6 records, 2 turns" in checked.stdout and "4: unknown-field:" in checked.stdout
     bad = cwd / "bad.jsonl"
     record = '{"v":1,"seq":1,"type":"user_message","turn_id":"%s","text":"?"}\n'
@@ -104,7 +105,7 @@ def check_program(*command: str | Path, cwd: Path, **environ: str) -> None:
 
 
 def test_the_wheel_holds_the_program_its_schemas_and_its_pages_and_nothing_else(packages: Packages) -> None:
-    data = f"mino-{VERSION}.data/data/share/man"
+    data = f"mino_cli-{VERSION}.data/data/share/man"
     names = names_in_wheel(packages.wheel)
     assert {name for name in names if ".dist-info/" not in name} == {
         *MODULES,
@@ -114,12 +115,12 @@ def test_the_wheel_holds_the_program_its_schemas_and_its_pages_and_nothing_else(
     with zipfile.ZipFile(packages.wheel) as wheel:
         for name in SCHEMAS:
             assert wheel.read(f"mino/schemas/{name}") == (ROOT / "schemas" / name).read_bytes()
-        assert b"mino = mino.__main__:main" in wheel.read(f"mino-{VERSION}.dist-info/entry_points.txt")
+        assert b"mino = mino.__main__:main" in wheel.read(f"mino_cli-{VERSION}.dist-info/entry_points.txt")
 
 
 def test_the_source_archive_holds_what_the_wheel_is_made_of(packages: Packages, tmp_path: Path) -> None:
     assert run("tar", "-xzf", packages.archive, cwd=tmp_path).returncode == 0
-    tree = tmp_path / f"mino-{VERSION}"
+    tree = tmp_path / f"mino_cli-{VERSION}"
     assert {path.name for path in (tree / "schemas").iterdir()} == SCHEMAS
     assert {path.name for path in (tree / "man").iterdir()} == PAGES
     build(tree, tmp_path, "wheel")

@@ -18,7 +18,7 @@ FLOORS = (
     {"cli"},
     {"commands"},
     {"model", "turn"},
-    {"sessions", "bulk", "responses", "settings"},
+    {"sessions", "bulk", "responses", "settings", "key"},
     {"home", "journal", "formats", "terminal", "parallel"},
     {"disk", "signals", "watch"},
     {"errors", "text"},

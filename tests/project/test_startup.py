@@ -59,6 +59,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_completing_commands_and_options_loads_nothing(home: Path) -> None:
+    for words in (["bash"], ["bash", "mino history ver", "ver"], ["zsh", "ask", "--mo"], ["fish", "verify", ""]):
+        status, modules = modules_of(home, "completion", words[0], "--", *words[1:])
+        assert status == 0
+        assert not modules & HEAVY
+        assert not any(name.startswith(("mino.journal", "mino.responses", "mino.sessions")) for name in modules)
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["ask", "--help"], ["history", "--help"]])
 def test_version_and_help_load_nothing(home: Path, words: list[str]) -> None:
     status, modules = modules_of(home, *words)

@@ -124,11 +124,16 @@ def test_the_next_question_waits_until_the_last_turn_is_on_disk(mino: Program) -
 
 
 def test_a_failed_question_is_told_and_the_next_may_be_asked(mino: Program) -> None:
-    script = [completed("one"), error(400, "倒霉"), events(delta("half"), ending="cut"), completed("four")]
+    script = [
+        completed("one"),
+        error(400, "倒霉", param="model"),
+        events(delta("half"), ending="cut"),
+        completed("four"),
+    ]
     with ScriptedServer(*script) as server:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended = chat(mino, "q1", "q2", "q3", "q4")
-    assert ended.status == 0
+    assert ended.status == 69
     assert "mino: the service answered 400: 倒霉\n" in ended.err
     assert "mino: the answer broke off: " in ended.err
     assert "Assistant> half\n\nYou> q4\n\nAssistant> four\n" in ended.out
@@ -141,7 +146,7 @@ def test_an_incomplete_answer_is_told_with_its_reason(mino: Program) -> None:
     with ScriptedServer(cut, completed("whole")) as server:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended_ = chat(mino, "q", "again")
-    assert (ended_.status, ended_.err) == (0, "mino: the service cut the answer short: max_output_tokens\n")
+    assert (ended_.status, ended_.err) == (3, "mino: the service cut the answer short: max_output_tokens\n")
     assert mino.types() == ["user_message", "failed", *TURN]
     assert sent_texts(server.requests[1].json) == ["again"]
 
@@ -154,6 +159,21 @@ def test_a_refusal_is_shown_as_one_and_sent_back_without_the_prefix(mino: Progra
         ended_ = chat(mino, "q", "again")
     assert "Assistant> Model refused: I cannot help.\n\n" in ended_.out
     assert server.requests[1].json["input"][1] == item
+
+
+def test_without_a_terminal_the_status_is_that_of_the_last_question_that_failed(mino: Program) -> None:
+    cut = events(delta("half"), ended("incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    for script, status in (
+        ([error(400, "no"), cut, completed("ok")], 3),
+        ([cut, error(400, "no"), completed("ok")], 69),
+        ([cut, error(401, "no key")], 77),
+        ([completed("one"), completed("two")], 0),
+    ):
+        with ScriptedServer(*script) as server:
+            mino.environ["OPENAI_BASE_URL"] = server.url
+            # A command that fails is no question that failed, and takes nothing back.
+            told = chat(mino, *(f"q{number}" for number in range(len(script))), "/load nothing", "/exit")
+        assert (told.status, told.out.endswith("/exit\nGoodbye.\n")) == (status, True), told.err
 
 
 # What is not sent
@@ -173,6 +193,8 @@ def test_a_refusal_is_shown_as_one_and_sent_back_without_the_prefix(mino: Progra
         ("/load 没有".encode(), "mino: there is no saved session '没有'\nhint: /sessions"),
         (b"/load ../x", "mino: '../x' cannot be the name of a session: it begins with `.`\nhint: /help"),
         (b"/undo", "mino: there is no turn to remove"),
+        (b"\xef\xbb\xbf/foo", "mino: unknown command '/foo'; nothing was sent"),
+        (b"/foo\n\xef\xbb\xbf", "mino: unknown command '/foo'; nothing was sent"),
         (b"", ""),
         (b" \t\r", ""),
     ],
@@ -181,7 +203,7 @@ def test_what_is_no_question_is_told_and_not_sent(
     mino: Program, server: ScriptedServer, line: bytes, told: str
 ) -> None:
     ended = mino.run("chat", stdin=line + b"\nreal question\n")
-    assert ended.status == 0
+    assert ended.status == (65 if "the question" in told else 0)
     assert ended.err.startswith(told) and bool(ended.err) == bool(told)
     assert [sent_texts(request.json) for request in server.requests] == [["real question"]]
     assert mino.types() == TURN
@@ -192,6 +214,8 @@ def test_what_is_no_question_is_told_and_not_sent(
     [
         (b"//etc/passwd // \xe6\x98\xaf", "/etc/passwd // 是"),
         (b"  two  spaces \r", "  two  spaces "),
+        (b"\xef\xbb\xbfwith a mark", "with a mark"),
+        (b"\n\xef\xbb\xbf//with a mark\xef\xbb\xbf", "/with a mark\ufeff"),
         (b"no newline \xf0\x9f\x90\x95", "no newline 🐕"),
     ],
 )
@@ -231,7 +255,7 @@ def test_soul_is_read_anew_for_each_request(mino: Program) -> None:
         told = process.stderr.readline() + process.stderr.readline()
         soul.write_text("four")
         process.stdin.write(b"q4\n")
-        assert finish(process).status == 0
+        assert finish(process).status == 78
     assert f"mino: '{soul}' is not UTF-8 at byte 0" in told.decode()
     assert [request.json["instructions"] for request in server.requests] == ["one", "二", "four"]
     assert mino.types() == TURN * 3  # nothing was written of the question that was not sent
@@ -240,7 +264,7 @@ def test_soul_is_read_anew_for_each_request(mino: Program) -> None:
 
 def test_instructions_that_are_named_are_read_anew_too(mino: Program, server: ScriptedServer) -> None:
     ended = chat(mino, "q", words=("--instructions", "missing.txt"))
-    assert (ended.status, ended.err) == (0, "mino: 'missing.txt' does not exist\n")
+    assert (ended.status, ended.err) == (66, "mino: 'missing.txt' does not exist\n")
     assert server.requests == []
 
 
@@ -428,10 +452,12 @@ def test_save_drift_load_and_branch(mino: Program) -> None:
 
 
 def test_undo_takes_the_last_turn_out_of_the_context(mino: Program) -> None:
-    with ScriptedServer(completed("one"), error(400, "no"), completed("two"), completed("three")) as server:
+    with ScriptedServer(
+        completed("one"), error(400, "no", param="model"), completed("two"), completed("three")
+    ) as server:
         mino.environ["OPENAI_BASE_URL"] = server.url
         ended = chat(mino, "q1", "q2", "/undo", "q3", "/undo", "q4")
-    assert ended.status == 0
+    assert ended.status == 69
     assert "removed turn 2 (failed): 1 turn left\n" in ended.out
     assert "removed turn 2 (completed): 1 turn left\n" in ended.out
     assert sent_texts(server.requests[3].json) == ["q1", "one", "q4"]

@@ -1,7 +1,6 @@
 """`mino session import`: the files of the other two programs, and plain messages, as saved sessions."""
 
 import json
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -99,8 +98,8 @@ def test_a_name_that_is_taken(mino: Program) -> None:
 def test_files_that_cannot_be_read(mino: Program, tmp_path: Path) -> None:
     assert mino.run("session", "import", "n", "nowhere", "--from", "json").status == 66
     assert mino.run("session", "import", "n", ".", "--from", "json").status == 74
-    os.mkfifo(tmp_path / "pipe")
-    assert mino.run("session", "import", "n", "pipe", "--from", "json").status == 74
+    assert mino.run("session", "import", "n", "/dev/zero", "--from", "json").status == 74
+    assert mino.run("session", "import", "n", "-", "--from", "json", stdin=b"{").status == 65
     assert mino.run("session", "import", "n", "nowhere").status == 2
     assert saved_in(mino.home) == {}
 
@@ -112,11 +111,63 @@ def test_a_link_that_the_user_names_is_followed(mino: Program, tmp_path: Path) -
     assert len(pairs(mino)) == 1
 
 
+END = "status=$?; kill $! 2>&-; exit $status"  # a writer that was never read would wait for ever
+PIPES = {
+    "from standard input": 'cat file | "$@" -',
+    "from a named pipe": f'mkfifo pipe; cat file > pipe & "$@" pipe; {END}',
+    "from a pipe whose writer comes late": f'mkfifo pipe; (sleep 0.3; cat file) > pipe & "$@" pipe; {END}',
+    "from a descriptor": 'cat file | "$@" /dev/fd/0',
+    "from a file as standard input": '"$@" - < file',
+}
+
+
+@pytest.mark.parametrize("script", PIPES.values(), ids=list(PIPES))
+def test_a_pipe_is_read_to_its_end(mino: Program, tmp_path: Path, script: str) -> None:
+    many = [{**message, "content": "字" * 30_000} for message in MESSAGES] * 3  # more than a pipe holds
+    write(tmp_path / "file", b"\xef\xbb\xbf" + json.dumps(many).encode())
+    done = mino.run_in_shell(script, "session", "import", "n", "--from", "messages")
+    assert done.status == 0, done.err
+    assert pairs(mino) == [("字" * 30_000, "字" * 30_000)] * 3
+
+
+def test_a_process_substitution_is_read(mino: Program) -> None:
+    prefix = ["bash", "-c", '"$@" <(printf %s "$JSON")', "bash"]
+    done = mino.run("session", "import", "n", "--from", "messages", prefix=prefix, env={"JSON": ARRAY})
+    assert done.status == 0, done.err
+    assert len(pairs(mino)) == 1
+
+
+def test_what_mino_exports_is_imported_through_a_pipe(mino: Program) -> None:
+    make_home(mino.home, completed(("q", "a"), ("问", "答")))
+    script = '"$@" history export --format messages | "$@" session import n - --from messages'
+    done = mino.run_in_shell(script)
+    assert done.status == 0 and pairs(mino) == [("q", "a"), ("问", "答")]
+
+
+def test_a_turn_with_a_nul_is_left_out_and_told(mino: Program) -> None:
+    asked = [{"role": "user", "content": "a\0b"}, {"role": "assistant", "content": "fine"}]
+    answered = [
+        {"role": "user", "content": [{"text": "fine"}]},
+        {"role": "assistant", "content": ["x", {"text": "\0"}]},
+    ]
+    done = run_import(mino, json.dumps([*asked, *MESSAGES, *answered]), "messages")
+    assert done.status == 0
+    assert done.err.splitlines()[:2] == [
+        "mino: 'file' message 1: left out a turn with a NUL in it",
+        "mino: 'file' message 5: left out a turn with a NUL in it",
+    ]
+    assert pairs(mino) == [("Name a colour.", "Blue. 🔵")]
+    assert run_import(mino, json.dumps(asked), "messages", "none").status == 65
+
+
 def test_a_full_disk_leaves_nothing_half_imported(mino: Program) -> None:
     many = json.dumps([{**message, "content": "字" * 100} for message in MESSAGES] * 100)
     done = run_import(mino, many, "messages", prefix=limited(9000))
     assert done.status == 74
-    assert [path for path in mino.home.rglob("*") if path.is_file()] == [mino.home / "sessions.lock"]
+    assert sorted(path for path in mino.home.rglob("*") if path.is_file()) == [
+        mino.home / ".gitignore",
+        mino.home / "sessions.lock",
+    ]
 
 
 def test_a_session_in_use(mino: Program) -> None:

@@ -90,7 +90,10 @@ def test_another_model_file_is_used_under_its_name(mino: Program, tmp_path: Path
     model.symlink_to(small_model())
     mino.environ["MINO_LOCAL_MODEL"] = str(model)
     assert mino.run("ask", "--local", "--dry-run", "Hello").json["model"] == "模型"
-    process = mino.start("ask", "--local", "Hello")
+    mino.environ["MINO_LOCAL_MODEL"] = "/nowhere.gguf"
+    assert mino.run("ask", "--local", "-m", str(model), "--dry-run", "Hello").json["model"] == "模型"
+    mino.environ["MINO_LOCAL_MODEL"] = str(model)
+    process = mino.start("ask", "--local", "-m", model.name, "Hello")
     assert read_until(process.stdout, b" ")
     process.terminate()
     finish(process)
@@ -160,7 +163,9 @@ def test_without_the_engine_it_says_how_to_install_it(mino: Program, tmp_path: P
     mino.environ["PYTHONPATH"] += f":{tmp_path}"
     ended = mino.run("ask", "--local", FRANCE)
     assert (ended.status, ended.out) == (78, "")
-    assert ended.err == "mino: the embedded engine is not installed\nhint: pip install 'mino[local]'\n"
+    assert ended.err == (
+        "mino: the embedded engine is not installed\nhint: in a checkout of Mino: pip install '.[local]'\n"
+    )
     assert not mino.files()
 
 

@@ -1,6 +1,8 @@
 """flag > `MINO_…` > `OPENAI_…` > config.toml > default, option by option; and where the key comes from (section 9)."""
 
 import fcntl
+import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -122,13 +124,35 @@ def test_wait(mino: Program, server: ScriptedServer) -> None:
     assert [ended.status for ended in stopped] == [75, 75] and finish(waiting).status == 0
 
 
-def test_local_beats_a_base_url(mino: Program) -> None:
-    configure(mino, "local = true")
-    env = {"MINO_LOCAL_MODEL": "/nowhere/model.gguf", "OPENAI_BASE_URL": "http://127.0.0.1:1"}
-    for words, more in (["--local"], {"MINO_LOCAL": "0"}), ([], {"MINO_LOCAL": "yes"}), ([], {}):
-        ended = mino.run("ask", *words, "q", env=env | more)
-        assert ended.status in (66, 78) and "127.0.0.1" not in ended.err
-    assert mino.run("ask", "q", "--retries", "0", env=env | {"MINO_LOCAL": "false"}).status == 69
+def test_local_and_a_base_url_the_stronger_wins(mino: Program) -> None:
+    with ScriptedServer(always=completed("of the server")) as server:
+        configure(mino, "local = true")
+        engine, url = {"MINO_LOCAL_MODEL": "/nowhere/model.gguf"}, {"OPENAI_BASE_URL": server.url}
+        for words, env in (
+            (["--local"], {"MINO_LOCAL": "0", "MINO_BASE_URL": server.url} | url),
+            ([], {"MINO_LOCAL": "yes"} | url),
+            ([], {}),
+        ):
+            ended = mino.run("ask", *words, "q", env=engine | env)
+            assert ended.status in (66, 78) and server.url not in ended.err and not server.requests
+        for words, env in (
+            (["--base-url", server.url, "-m", "m"], {"MINO_LOCAL": "1"}),
+            (["--base-url", server.url, "-m", "m"], {}),
+            (["-m", "m"], url),
+            (["-m", "m"], url | {"MINO_LOCAL": "false"}),
+        ):
+            ended = mino.run("ask", *words, "q", env=engine | env)
+            assert (ended.status, ended.out) == (0, "of the server\n")
+            assert server.requests[-1].json["model"] == "m"
+
+
+@pytest.mark.parametrize("chosen", ["--local", "MINO_LOCAL", "local = true"])
+def test_with_the_engine_a_model_that_is_no_file_is_a_mistake(mino: Program, chosen: str) -> None:
+    configure(mino, chosen if "=" in chosen else "")
+    words = [chosen] if chosen.startswith("-") else []
+    ended = mino.run("ask", *words, "-m", "gpt-5.5", "q", env={"MINO_LOCAL": "1"} if chosen == "MINO_LOCAL" else {})
+    assert ended.status == 2 and ended.err.startswith("mino: -m 'gpt-5.5' is no file, and the embedded engine ")
+    assert mino.run("ask", *words, "--local", "--base-url", "http://x", "q").status == 2
 
 
 def test_an_empty_variable_is_an_unset_one(mino: Program, server: ScriptedServer) -> None:
@@ -187,6 +211,14 @@ def test_a_key_command_that_gives_no_key_is_a_bad_configuration(
     configure(mino, f"api_key_command = {command}")
     ended = mino.run("ask", "q")
     assert ended.status == 78 and "api_key_command" in ended.err and not server.connections
+
+
+def test_a_key_command_may_leave_children_behind(mino: Program, server: ScriptedServer) -> None:
+    configure(mino, "api_key_command = 'echo sk-1; echo user: ann; sleep 600 2> log & echo $! > child'")
+    ended = mino.run("ask", "q")
+    os.kill(int((mino.home.parent / "child").read_text()), signal.SIGKILL)
+    assert (ended.status, ended.out) == (0, "巴黎 🗼\n")
+    assert server.requests[0].headers["authorization"] == "Bearer sk-1"
 
 
 def test_without_a_key_and_a_server_the_ways_out_are_told(mino: Program) -> None:

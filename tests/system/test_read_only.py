@@ -102,7 +102,8 @@ def test_modes_hold_whatever_the_umask(mino: Program, server: ScriptedServer) ->
         assert ended.status == 0, ended.err
     modes = {path.name: path.stat().st_mode & 0o777 for path in (mino.home, *mino.home.rglob("*"))}
     session = mino.session.name
-    assert modes == {mino.home.name: 0o700, "sessions": 0o700, "sessions.lock": 0o600, session: 0o600}
+    private = dict.fromkeys((".gitignore", "sessions.lock", session), 0o600)
+    assert modes == {mino.home.name: 0o700, "sessions": 0o700, **private}
 
 
 def test_wide_modes_are_narrowed_and_told_once(mino: Program, server: ScriptedServer) -> None:

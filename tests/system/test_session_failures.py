@@ -40,13 +40,27 @@ def test_a_saved_session_that_is_not_clean_is_refused_and_nothing_changes(
     assert not (home / "current").exists()
 
 
-def test_a_broken_session_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", ["bad", "unknown-type", "newer-version", "unknown-field"])
+@pytest.mark.parametrize("words", [["load", "other"], ["new"], ["open", "other"], ["open", "fresh"]])
+def test_a_broken_session_locks_nobody_out_of_another_one(tmp_path: Path, case: str, words: list[str]) -> None:
+    """After one record of an unknown type each of these ended in 65, with a hint that helped nobody."""
+    broken = b"{]\n" + OLD if case == "bad" else (CASES / f"{case}.jsonl").read_bytes()
+    home = make_home(tmp_path / "home", broken, other=OTHER)
+    assert mino(home, "load", "没有").status == 66 and session_of(home) == broken
+    done = mino(home, *words)
+    assert done.status == 0, done.err
+    (name,) = set(saved_in(home)) - {"other"}
+    assert saved_in(home) == {"other": OTHER, name: broken}
+    assert f"it is set aside as '{name}'" in done.err
+    assert session_of(home) == (OTHER if words[-1] == "other" else b"")
+    assert f"{name}  (invalid: " in mino(home, "list").out
+
+
+def test_a_broken_session_is_not_saved_and_left_alone(tmp_path: Path) -> None:
     broken = b"{]\n" + OLD
     home = make_home(tmp_path / "home", broken, other=OTHER)
-    for words in (["load", "other"], ["new"], ["open", "other"], ["save", "x"]):
-        done = mino(home, *words)
-        assert done.status == 65
-        assert "recover --salvage" in done.err
+    done = mino(home, "save", "x")
+    assert done.status == 65 and "recover --salvage" in done.err
     assert session_of(home) == broken
     assert saved_in(home) == {"other": OTHER}
 

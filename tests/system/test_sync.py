@@ -42,20 +42,22 @@ def test_the_sync_of_the_answer_fails(mino: Program, server: ScriptedServer) -> 
     assert len(mino.records()) == 9 and mino.run("history", "verify").status == 0
 
 
-@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("number", range(1, 9))
 def test_a_sync_of_a_first_start_fails(mino: Program, server: ScriptedServer, number: int) -> None:
     failed, syncs = ask(mino, number)
     assert (failed.status, syncs) == (74, number) and "Input/output error" in failed.err
-    assert len(server.requests) == (number == 6)
+    assert len(server.requests) == (number == 8)
     again = mino.run("ask", "again")
     assert (again.status, again.out) == (0, "巴黎 🗼\n")
     assert mino.load()[1].state == "clean" and len(mino.files()) == 1
+    assert (mino.home / ".gitignore").read_bytes() == b"*\n"
 
 
-def test_a_first_start_has_six_syncs(mino: Program, server: ScriptedServer) -> None:
-    # The home's and the sessions' entry, the new file and its entry, the question, the answer with its end.
-    ended, syncs = ask(mino, 7)
-    assert (ended.status, syncs) == (0, 6)
+def test_a_first_start_has_eight_syncs(mino: Program, server: ScriptedServer) -> None:
+    # The home's entry, .gitignore and its entry, the sessions' entry, the new file and its entry, the question, the
+    # answer with its end.
+    ended, syncs = ask(mino, 9)
+    assert (ended.status, syncs) == (0, 8)
 
 
 @pytest.mark.parametrize("number", range(1, 5))

@@ -29,7 +29,7 @@ from mino.disk import (
 )
 from mino.errors import AccessRefused, CannotCreate, MinoError, NotFound, StorageFailed
 from mino.text import shell_word
-from tests.unit.journal.calls import watch_calls
+from tests.unit.journal.calls import fail_sync, watch_calls
 
 as_root = os.geteuid() == 0
 
@@ -124,11 +124,11 @@ def test_a_replace_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_replace_that_cannot_begin_names_the_file_and_not_the_temporary_one(
     tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(fd: int, mode: int) -> None:
+    def refuse(fd: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     path = str(tmp_path / folder / "会话 🙂")
-    monkeypatch.setattr(os, "fchmod", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises((CannotCreate, StorageFailed), match=r"cannot (create|write)") as caught:
         replace(path, [b"new"])
     assert f"'{path}'" in caught.value.message and TEMPORARY not in caught.value.message
@@ -288,6 +288,7 @@ def test_all_is_written_however_little_a_write_takes(monkeypatch: pytest.MonkeyP
 
 
 def test_directories_are_private_whatever_the_umask(tmp_path: Path, calls: list[str]) -> None:
+    (tmp_path / "used").write_bytes(b"")
     for mask in (0, 0o077, 0o777):
         path = tmp_path / f"{mask:o}" / "甲" / "b"
         with umask(mask):
@@ -295,6 +296,33 @@ def test_directories_are_private_whatever_the_umask(tmp_path: Path, calls: list[
         assert {stat.S_IMODE(each.stat().st_mode) for each in (path, *path.parents[:2])} == {0o700}
         assert make_directory(str(path)) is False
     assert calls == ["sync directory"] * 9
+
+
+def test_an_empty_directory_may_be_half_of_a_path_that_a_killed_process_made(tmp_path: Path, calls: list[str]) -> None:
+    (tmp_path / "a").mkdir()
+    assert make_directory(str(tmp_path / "a" / "b")) is True
+    assert calls == ["sync directory"] * 2  # of `a` in its parent, and of `b` in `a`
+
+
+def test_an_entry_that_this_user_cannot_have_made_is_not_synced(
+    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk.sync_entry(str(tmp_path))
+    assert calls == ["sync directory"]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # a file system that is read-only, for root too
+    disk.sync_entry(str(tmp_path))
+    assert calls == ["sync directory"]
+
+
+def test_a_file_that_somebody_else_made_is_synced_with_its_entry(
+    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    disk.sync_file(str(tmp_path / "a"))
+    assert calls == ["sync", "sync directory"]
+    monkeypatch.setattr(disk, "sync", fail_sync)
+    with pytest.raises(StorageFailed, match=r"cannot sync '.*a': Input/output error"):
+        disk.sync_file(str(tmp_path / "a"))
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:

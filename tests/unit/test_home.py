@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mino.disk import make_directory
-from mino.errors import AccessRefused, InvalidData, MinoError, Misconfigured, UsageMistake
+from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, Misconfigured, UsageMistake
 from mino.home import (
     SESSION_NAME,
     Home,
@@ -23,6 +23,7 @@ from mino.home import (
     remove_temporaries,
     wide,
 )
+from tests.unit.journal.calls import watch_calls
 
 ID = "0193a0b1c2d370008000000000000001"
 as_root = os.geteuid() == 0
@@ -58,6 +59,35 @@ def test_the_option_beats_the_variable_which_beats_the_default(tmp_path: Path, m
     assert find_home(None, environ) == Home("/of/variable", False)
     assert find_home(None, {**environ, "MINO_HOME": ""}) == Home(str(tmp_path / ".mino"), True)
     assert find_home(str(tmp_path / "x" / ".." / ".mino"), environ).is_default
+
+
+def test_a_tilde_is_the_home_directory_whoever_hands_it_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for named in ("~/x", "~//x/", "~/y/../x"):
+        assert find_home(named, {}) == find_home(None, {"MINO_HOME": named}) == Home(str(tmp_path / "x"), False)
+    assert find_home("~/.mino", {}).is_default
+    assert find_home("./~/x", {}).path == str(tmp_path / "~" / "x")
+    assert find_home("x~", {}).path == str(tmp_path / "x~")
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(Misconfigured, match="the home directory is unknown"):
+        find_home("~/x", {"HOME": ""})
+
+
+@pytest.mark.parametrize("below", ["", "x", "x/y/z"])
+@pytest.mark.parametrize("kind", ["file", "link to a file", "link to nothing"])
+def test_what_is_no_directory_is_no_home(tmp_path: Path, kind: str, below: str) -> None:
+    place = tmp_path / "会话 🗂"
+    if kind == "file":
+        place.touch()
+    else:
+        (tmp_path / "file").touch()
+        place.symlink_to(tmp_path / ("file" if kind == "link to a file" else "unmounted"))
+    with pytest.raises(CannotCreate) as caught:
+        find_home(str(place / below), {})
+    assert caught.value.message == f"cannot use the home '{place / below}': '{place}' is not a directory"
+    assert str(place) in caught.value.hint
+    assert find_usable_home(str(place / below), {}) is None  # a question without history needs none
 
 
 def test_an_empty_option_is_a_mistake_and_not_the_default() -> None:
@@ -106,12 +136,15 @@ def test_there_is_no_session_before_the_first(tmp_path: Path) -> None:
 
 
 def test_more_than_one_session_stops_everything_and_names_them(home: Home) -> None:
-    for digit in "12":
-        Path(home.sessions, ID[:-1] + digit + ".jsonl").write_bytes(b"precious")
+    for digit, written in (("1", 2000), ("2", 1000)):
+        path = Path(home.sessions, ID[:-1] + digit + ".jsonl")
+        path.write_bytes(b"precious")
+        os.utime(path, (written, written))
     with pytest.raises(InvalidData, match="more than one conversation") as caught:
         find_session(home)
     assert ID[:-1] + "1.jsonl" in caught.value.message and ID[:-1] + "2.jsonl" in caught.value.message
-    assert caught.value.hint.startswith("keep one there: mv ")
+    # The last one that was written to stays, whatever its name.
+    assert caught.value.hint.endswith(f"/sessions/{ID[:-1]}2.jsonl' '{home.saved}/{ID[:-1]}2.jsonl'")
     assert len(os.listdir(home.sessions)) == 2
 
 
@@ -133,13 +166,27 @@ def test_a_folder_of_sessions_that_may_not_be_read_is_told(home: Home) -> None:
 def test_a_home_that_mino_made_or_the_default_is_narrowed_and_another_is_told(tmp_path: Path) -> None:
     with umask(0):
         assert make_home(Home(str(tmp_path / "made"), False)) == []
-    assert mode(tmp_path / "made") == 0o700
+    assert mode(tmp_path / "made") == 0o700 and mode(tmp_path / "made" / ".gitignore") == 0o600
     for is_default, after in ((True, 0o700), (False, 0o755)):
         path = tmp_path / str(is_default)
-        path.mkdir()
+        (path / "sessions").mkdir(parents=True)
         path.chmod(0o755)
         [told] = make_home(Home(str(path), is_default))
         assert mode(path) == after and "0755" in told and str(path) in told
+        assert not (path / ".gitignore").exists()
+
+
+def test_a_home_that_mino_made_is_never_committed(tmp_path: Path) -> None:
+    home = Home(str(tmp_path / "made"), False)
+    make_home(home)
+    ignored = tmp_path / "made" / ".gitignore"
+    assert ignored.read_bytes() == b"*\n"
+    ignored.unlink()
+    make_home(home)  # killed between the two steps
+    assert ignored.read_bytes() == b"*\n"
+    ignored.write_bytes(b"")
+    make_home(home)
+    assert ignored.read_bytes() == b""  # it is the user's from now on
 
 
 def test_what_is_wide_is_narrowed_and_told_once(home: Home) -> None:
@@ -192,23 +239,27 @@ def test_what_cannot_be_narrowed_is_told(home: Home, monkeypatch: pytest.MonkeyP
     def refuse(*arguments: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(os, "fchmod", refuse)
+    monkeypatch.setattr(os, "chmod", refuse)
     descriptors = len(os.listdir("/dev/fd"))
     assert narrow(home) == [f"'{path}' has mode 0644, which cannot be narrowed to 0600"]
     assert len(os.listdir("/dev/fd")) == descriptors
-    monkeypatch.setattr(os, "chmod", refuse)
     os.mkdir(path + ".default", 0o755)
     assert make_home(Home(path + ".default", True))[0].endswith("others can reach it")
 
 
-def test_only_what_a_killed_writer_left_is_removed(home: Home) -> None:
+def test_only_what_a_killed_writer_left_is_removed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = [f"{ID}.jsonl", ".mino-x", "x.tmp", ".mino-dir.tmp/inside"]
     for folder in (home.sessions, home.saved):
         for name in [*keep, ".mino-0123456789abcdef.tmp"]:
             path = Path(folder, name)
             path.parent.mkdir(exist_ok=True)
             path.touch()
+    calls = watch_calls(monkeypatch)
     remove_temporaries(home)
+    # A turn that is forgotten after it must not come back in one of them; where nothing was removed, nothing is synced.
+    assert calls == ["sync directory"] * 2
+    remove_temporaries(home)
+    assert calls == ["sync directory"] * 2
     for folder in (home.sessions, home.saved):
         assert sorted(os.listdir(folder)) == sorted(name.removesuffix("/inside") for name in keep)
 

@@ -7,7 +7,7 @@ import pytest
 from mino.errors import Misconfigured, NotFound
 from mino.home import Home
 from mino.model import first_step, name_model, open_model, read_instructions
-from mino.responses.request import AS_RECEIVED, MESSAGES_ONLY
+from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.settings import DEFAULT_MODEL, Settings
 
 KEY = {"OPENAI_API_KEY": "sk-1"}
@@ -79,21 +79,20 @@ def test_without_a_home_there_is_no_soul() -> None:
 def test_a_server_is_asked_for_the_model_by_its_name(settings: Settings, name: str, place: str) -> None:
     with open_model(settings, KEY) as model:
         assert (model.name, model.place) == (name, place)
-    assert name_model(settings, {}) == name
+    assert name_model(settings) == name
 
 
 def test_without_a_key_no_model_is_opened_and_it_has_a_name_all_the_same() -> None:
     with pytest.raises(Misconfigured, match="no key"), open_model(Settings(), {}):
         raise AssertionError
-    assert name_model(Settings(), {}) == DEFAULT_MODEL
+    assert name_model(Settings()) == DEFAULT_MODEL
 
 
 def test_the_embedded_model_has_its_own_name() -> None:
-    settings = Settings(model="gpt-5.5", local=True)
-    assert name_model(settings, {"MINO_LOCAL_MODEL": "/models/模型.gguf"}) == "模型"
-    assert name_model(settings, {}) == name_model(settings, {"MINO_LOCAL_MODEL": ""}) != "gpt-5.5"
+    assert name_model(Settings(model="/models/模型.gguf", local=True)) == "模型"
+    assert name_model(Settings(local=True)) == "SmolLM2-135M-Instruct"
 
 
 def test_the_replay_ladder_begins_where_the_settings_say() -> None:
     assert first_step(Settings()) == AS_RECEIVED
-    assert first_step(Settings(replay="text")) == MESSAGES_ONLY
+    assert first_step(Settings(replay="text")) == PLAIN_TEXT

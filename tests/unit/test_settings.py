@@ -1,14 +1,13 @@
-"""flag > MINO_ variable > OPENAI_ variable > config.toml > default; and the key."""
+"""flag > MINO_ variable > OPENAI_ variable > config.toml > default; what a choice of a server ends; paths."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mino import settings as module
 from mino.errors import Misconfigured, UsageMistake
 from mino.home import Home
-from mino.settings import FILE_ONLY, OPTIONS, Settings, find_key, read_config, settle
+from mino.settings import FILE_ONLY, OPTIONS, Settings, read_config, settle
 
 
 @pytest.fixture
@@ -51,6 +50,8 @@ def test_the_strongest_place_wins(name: str, home: Home) -> None:
     (flag, by_flag), (mine, by_mine), (other, by_other), (file, by_file) = SAMPLES[name]
     configure(home, f"{name} = '{file}'\n")
     environ: dict[str, str] = {}
+    if name == "instructions":
+        by_file = str(Path(home.path, by_file))
     assert getattr(settle({}, environ, home), field(name)) == by_file
     if OPTIONS[name].other_variable:
         environ[OPTIONS[name].other_variable] = other
@@ -82,6 +83,51 @@ def test_the_file_takes_toml_values_and_both_spellings(home: Home) -> None:
     assert settle({}, {}, home) == expected
     configure(home, 'base-url = "http://x"\nwarn-turns = 5\nlocal = 0\ncontext = "all"\napi-key-command = "pass"')
     assert settle({}, {}, home) == Settings(base_url="http://x", warn_turns=5, api_key_command="pass")
+
+
+URL = "http://x"
+CHOICES: list[tuple[dict[str, object], dict[str, str], str, bool]] = [
+    ({}, {}, "local = true", True),
+    ({"base_url": URL}, {}, "local = true", False),
+    ({}, {"MINO_BASE_URL": URL}, "local = true", False),
+    ({}, {"OPENAI_BASE_URL": URL}, "local = true", False),
+    ({"local": True}, {"MINO_BASE_URL": URL, "OPENAI_BASE_URL": URL}, f"base_url = '{URL}'", True),
+    ({}, {"MINO_LOCAL": "1", "OPENAI_BASE_URL": URL}, f"base_url = '{URL}'", True),
+    ({"base_url": URL}, {"MINO_LOCAL": "1"}, "", False),
+    ({"base_url": URL}, {"MINO_LOCAL": "1"}, "local = true", False),
+    # Named in one place, both: the engine, as that place says.
+    ({}, {"MINO_LOCAL": "1", "MINO_BASE_URL": URL}, "", True),
+    ({}, {}, f"local = true\nbase_url = '{URL}'", True),
+    ({}, {"MINO_LOCAL": "0"}, "local = true", False),
+]
+
+
+@pytest.mark.parametrize(("flags", "environ", "config", "local"), CHOICES)
+def test_a_stronger_choice_of_a_server_ends_a_weaker_one(
+    home: Home, flags: dict[str, object], environ: dict[str, str], config: str, local: bool
+) -> None:
+    configure(home, config)
+    assert settle(flags, environ, home).local is local
+
+
+def test_two_servers_on_one_command_line_are_a_mistake() -> None:
+    with pytest.raises(UsageMistake, match="exclude each other"):
+        settle({"local": True, "base_url": URL}, {}, None)
+
+
+def test_with_the_engine_the_model_is_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "模型.gguf"
+    file.touch()
+    named = {"MINO_LOCAL_MODEL": "/other.gguf"}
+    of_servers = {"OPENAI_MODEL": "a", "MINO_MODEL": "b"}
+    assert settle({"local": True, "model": str(file)}, named | of_servers, None).model == str(file)
+    assert settle({"local": True}, named | of_servers, None).model == "/other.gguf"
+    assert settle({"local": True}, of_servers, None).model is None
+    assert settle({"model": "b", "base_url": URL}, {"MINO_LOCAL": "1"} | named, None).model == "b"
+    for name in ("gpt-5.5", str(tmp_path), f"{file}x", "~/no such.gguf"):
+        with pytest.raises(UsageMistake, match="is no file") as caught:
+            settle({"local": True, "model": name}, {}, None)
+        assert name in caught.value.message and "FILE.gguf" in caught.value.hint
 
 
 BAD: list[tuple[str, str]] = [
@@ -132,7 +178,8 @@ def test_a_bad_value_is_refused_where_it_was_given(name: str, value: str) -> Non
         ("model", "is not TOML"),
         ("a = " + "[" * 5000, "is not TOML"),
         (b"model = '\xff'", "is not UTF-8 at byte 9"),
-        (b"\xef\xbb\xbfmodel = 'x'", "is not TOML"),
+        (b"\xef\xbb\xbfmodel = '\xff'", "is not UTF-8 at byte 12"),
+        (b"model = 'x'\n\xef\xbb\xbf", "is not TOML"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name(home: Home, text: str | bytes, words: str) -> None:
@@ -158,49 +205,3 @@ def test_a_file_that_is_not_there_sets_nothing(home: Home) -> None:
 
 def test_the_names_in_the_file_are_those_of_the_options(home: Home) -> None:
     assert {field(name) for name in OPTIONS | FILE_ONLY} == set(Settings._fields)
-
-
-def test_the_key_comes_from_the_variable_without_its_white_space() -> None:
-    settings = Settings(api_key_command="echo other")
-    assert find_key(settings, {"OPENAI_API_KEY": " sk-1\r\n"}) == ("sk-1", "OPENAI_API_KEY")
-
-
-def test_without_a_key_only_a_named_server_is_asked() -> None:
-    with pytest.raises(Misconfigured, match="no key") as caught:
-        find_key(Settings(), {"OPENAI_API_KEY": " "})
-    assert all(way in caught.value.hint for way in ("OPENAI_API_KEY", "--base-url", "--local"))
-    assert find_key(Settings(base_url="http://localhost/v1"), {}) == (None, "OPENAI_API_KEY")
-
-
-@pytest.mark.parametrize(
-    ("command", "key"),
-    [
-        ("printf ' sk-%s\\n' 2", "sk-2"),
-        (["printf", " sk-%s\n", "a b"], "sk-a b"),
-        ("cat; echo sk-3", "sk-3"),  # there is no standard input to wait for
-    ],
-)
-def test_the_key_comes_from_a_command(command: str | list[str], key: str) -> None:
-    assert find_key(Settings(api_key_command=command), {}) == (key, "api_key_command")
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("echo sk-secret; exit 3", "failed with exit status 3"),
-        ("kill -9 $$", "failed with exit status -9"),
-        ("true", "printed no key"),
-        (["/missing/command"], "cannot run api_key_command"),
-        (["a\0b"], "cannot run api_key_command"),
-    ],
-)
-def test_a_command_that_gives_no_key_is_told(command: str | list[str], words: str) -> None:
-    with pytest.raises(Misconfigured, match=words) as caught:
-        find_key(Settings(api_key_command=command), {})
-    assert "secret" not in caught.value.message
-
-
-def test_a_command_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEY_COMMAND_SECONDS", 0.1)
-    with pytest.raises(Misconfigured, match="did not finish within"):
-        find_key(Settings(api_key_command=["sleep", "60"]), {})

@@ -50,7 +50,12 @@ def test_the_session_is_checked(
     home = open_home(tmp_path, case(name))
     assert verify(home, (), as_json=as_json) == [state]
     out, err = capfd.readouterr()
-    assert err == ""
+    hints = {
+        "clean": "",
+        "recoverable": "hint: mino history recover '",
+        "invalid": "hint: mino history recover --salvage ",
+    }
+    assert err.startswith(hints[state]) and err.count("\n") == (state != "clean")
     if as_json:
         [report] = judge(out, "report.v1")
         assert report["file"] == str(session_path(home)) and report["session_id"] == FIRST
@@ -140,7 +145,7 @@ def test_a_file_name_that_is_not_text_makes_no_traceback(tmp_path: Path, capfd: 
         pytest.skip("this file system takes UTF-8 alone")
     clean, missing = verify(open_home(tmp_path / "home"), (path, path + "missing"), as_json=False)
     assert clean == "clean" and isinstance(missing, NotFound) and missing.status == 66
-    assert capfd.readouterr().out.endswith("?.jsonl: clean: 0 records, 0 turns\n")
+    assert capfd.readouterr().out.endswith("?.jsonl: clean: 0 records, 0 turns\n2 files: 1 clean, 1 not read\n")
 
 
 def test_a_session_that_a_writer_holds_is_in_use_and_that_is_told(tmp_path: Path, capfd: Output) -> None:
@@ -150,7 +155,7 @@ def test_a_session_that_a_writer_holds_is_in_use_and_that_is_told(tmp_path: Path
         assert verify(home, (str(session_path(home)), str(saved)), as_json=True) == ["in-use", "recoverable"]
     out, err = capfd.readouterr()
     assert [report["state"] for report in judge(out, "report.v1")] == ["in-use", "recoverable"]
-    assert err == f"mino: {IN_USE}\n"
+    assert err == f"mino: {IN_USE}\nhint: mino history recover '{saved}'\n"
 
 
 def test_wide_permissions_are_printed_as_a_notice_on_line_0(tmp_path: Path, capfd: Output) -> None:
@@ -192,8 +197,31 @@ def test_many_files_are_told_in_their_order(tmp_path: Path, capfd: Output, as_js
     assert states[0::7] == missing and {type(each) for each in missing} == {NotFound}
     assert states.pop(30) == "invalid" and states.pop(20) == "recoverable"
     assert states.count("clean") == 40 - len(missing) - 2
-    many = capfd.readouterr()
+    out, err = capfd.readouterr()
+    if not as_json:
+        out, last = re.fullmatch(r"(.*\n)(.*)\n", out, re.DOTALL).groups()  # type: ignore[union-attr]
+        assert last == "40 files: 32 clean, 1 recoverable, 1 invalid, 6 not read"
     for path in paths:
         verify(home, [path], as_json=as_json)
-    assert capfd.readouterr() == many
-    assert many.err.count("does not exist") == 6
+    assert capfd.readouterr() == (out, err)
+    assert err.count("does not exist") == 6
+
+
+@pytest.mark.parametrize("number", [3, 20])
+def test_quiet_prints_findings_and_what_is_not_clean(tmp_path: Path, capfd: Output, number: int) -> None:
+    home = open_home(tmp_path / "home")
+    clean = [str(write(tmp_path / f"{n}.jsonl", case("good-two-turns"))) for n in range(number)]
+    torn, bad = (str(write(tmp_path / f"{name}.jsonl", case(name))) for name in ("torn-40-bytes", "seq-gap"))
+    for as_json in (False, True):
+        assert verify(home, clean, as_json=as_json, quiet=True) == ["clean"] * number
+        assert capfd.readouterr() == ("", "")
+        verify(home, [torn, bad], as_json=as_json)
+        both = [line for line in capfd.readouterr().out.splitlines() if line != "2 files: 1 recoverable, 1 invalid"]
+        verify(home, [*clean, torn, bad], as_json=as_json, quiet=True)
+        assert capfd.readouterr().out.splitlines() == both
+    wide = write(Path(home.saved, "其他.jsonl"), b"")
+    wide.chmod(0o666)
+    verify(home, [str(wide), *clean], as_json=False, quiet=True)
+    assert capfd.readouterr().out == f"{wide}:0: wide-permissions: '{wide}' has mode 0666, expected 0600 (byte 0)\n"
+    verify(home, [str(wide), *clean], as_json=True, quiet=True)
+    assert len(judge(capfd.readouterr().out, "report.v1")) == 1

@@ -80,7 +80,7 @@ def test_a_file_of_another_kind_is_refused(read_file: Read, data: bytes, where: 
 
 
 def test_the_turns_make_a_clean_journal_for_any_text(tmp_path: Path) -> None:
-    wild = '\ud83d \x00 \u2028 \x85 \r\n \\ " 😀 ' + "长" * 100_000
+    wild = '\ud83d \x01 \u2028 \x85 \r\n \\ " 😀 ' + "长" * 100_000
     text = json.dumps([{"role": "user", "content": wild}, {"role": "assistant", "content": wild}] * 3)
     store_turns(str(tmp_path), "狂野", read(text.encode(), "f").turns)
     turns = turns_of((tmp_path / "狂野.jsonl").read_bytes())

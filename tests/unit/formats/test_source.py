@@ -19,7 +19,7 @@ def test_what_is_not_utf_8_is_refused_with_its_place(data: bytes, where: str) ->
     with pytest.raises(InvalidData) as caught:
         decode(data, "a 'b'")
     assert caught.value.message == f"'a 'b'' {where}"
-    assert caught.value.hint == "file " + shell_word("a 'b'")
+    assert caught.value.hint == "convert it: iconv -f ENCODING -t UTF-8 " + shell_word("a 'b'")
 
 
 def test_a_byte_order_mark_is_dropped_at_the_beginning_alone() -> None:

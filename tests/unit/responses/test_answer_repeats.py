@@ -1,7 +1,10 @@
 """The folding where servers say things twice, contradict themselves, or send several messages or a refusal."""
 
+import json
+
 import pytest
 
+from mino.responses.answer import AnswerFold
 from tests.server import delta, ended, item_done, message
 from tests.unit.responses.folding import REASONING, Said, added, answered, fold, part, refusal_item
 
@@ -121,6 +124,52 @@ def test_two_announced_messages_with_the_same_id_and_no_index() -> None:
     for text in ("one", "two"):
         said += [added(message("", "msg_0")), delta(text, None, "msg_0"), item_done(message(text, "msg_0"), None)]
     assert answered(*said, ended()).text == "one\ntwo"
+
+
+SAME = [message("one", "msg_0"), message("two", "msg_0"), message("two and more", "msg_0")]
+THOUGHTS = [{**REASONING, "encrypted_content": text} for text in ("a", "b")]
+
+
+@pytest.mark.parametrize("index", [None, 0])
+@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("in_deltas", [False, True])
+@pytest.mark.parametrize("parts", [False, True])
+def test_items_of_one_id_are_all_kept(index: int | None, announced: bool, in_deltas: bool, parts: bool) -> None:
+    said: list[Said] = [item_done(thought, n if index is not None else None) for n, thought in enumerate(THOUGHTS)]
+    for n, item in enumerate(SAME, 2):
+        where = n if index is not None else None
+        place = {"item_id": "msg_0"} | ({} if where is None else {"output_index": where, "content_index": 0})
+        text = item["content"][0]["text"]
+        said += [added(message("", "msg_0"), **place)] * announced
+        said += [delta(text[:2], where, "msg_0"), delta(text[2:], where, "msg_0")] * in_deltas
+        said += [part("output_text", text, **place)] * (parts and (in_deltas or announced))
+        said.append(item_done(item, where))
+    for output in ([], [*THOUGHTS, *SAME]):
+        answer = answered(*said, ended(output=output))
+        assert (answer.text, answer.output) == ("one\ntwo\ntwo and more", [*THOUGHTS, *SAME])
+
+
+@pytest.mark.parametrize("shown", [[], [delta("one", None, "msg_0")]])
+def test_items_of_one_id_are_all_kept_where_the_response_alone_has_them(shown: list[Said]) -> None:
+    answer = answered(*shown, ended(output=[*THOUGHTS, *SAME, THOUGHTS[0], SAME[0]]))
+    assert (answer.text, answer.output) == ("one\ntwo\ntwo and more", [*THOUGHTS, *SAME])
+
+
+def test_equal_items_are_one_whatever_the_order_of_their_keys() -> None:
+    turned = dict(reversed(SAME[0].items()))
+    assert answered(ended(output=[SAME[0], turned])).output == [SAME[0]]
+    assert answered(item_done(SAME[0], None), item_done(turned, None), ended()).output == [SAME[0]]
+
+
+def test_whole_part_that_comes_after_its_item_adds_nothing() -> None:
+    said = [delta("one", None, "msg_0"), item_done(SAME[0], None), part("output_text", "one", item_id="msg_0")]
+    assert answered(*said, ended()).text == "one"
+
+
+def test_whole_body_with_two_messages_of_one_id() -> None:
+    folded = AnswerFold()
+    shown = folded.add_whole(json.dumps({"status": "completed", "output": SAME}).encode())
+    assert (shown, folded.finish().output) == ("one\ntwo\ntwo and more", SAME)
 
 
 def test_empty_message_between_makes_no_newline() -> None:

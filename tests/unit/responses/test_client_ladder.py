@@ -6,8 +6,20 @@ from typing import Any
 
 import pytest
 
-from mino.responses.request import MESSAGES_ONLY, WITHOUT_IDS
-from tests.server import Recorded, Reply, ScriptedServer, completed, delta, error, events, message
+from mino.responses.request import MESSAGES_ONLY, PLAIN_TEXT, WITHOUT_IDS
+from tests.server import (
+    Recorded,
+    Reply,
+    ScriptedServer,
+    body,
+    completed,
+    delta,
+    ended,
+    error,
+    events,
+    json_reply,
+    message,
+)
 from tests.unit.responses.asking import client, put, request
 from tests.unit.responses.test_failure import REFUSED_ITEMS
 
@@ -21,6 +33,16 @@ class Turn:
 
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
 CONTEXT = [Turn("1?", "one", [REASONING, message("one", "msg_1")])]
+EXPLAINED: list[Reply] = [
+    error(400, "The model `m` does not exist or you do not have access to it.", code="model_not_found"),
+    error(400, "Invalid API key", code="invalid_api_key"),
+    error(400, "no", code="insufficient_quota"),
+    error(400, "no", param="store"),
+    error(400, "Unsupported parameter: 'stream' is not supported with this model."),
+    json_reply({"detail": [{"loc": ["body", "model"], "msg": "unknown"}]}, 422),
+    error(404, "Not Found"),
+    events(ended("failed", error={"code": "server_error", "message": "Sorry"})),
+]
 NOT_FOUND = "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."
 
 
@@ -33,6 +55,8 @@ def _step(asked: Recorded) -> str:
     items = [item for item in asked.json["input"] if item.get("role") != "user"]
     if any("id" in item for item in items):
         return "as received"
+    if any(isinstance(item["content"], str) for item in items if item["type"] == "message"):
+        return "plain text"
     return "without ids" if any(item["type"] == "reasoning" for item in items) else "messages only"
 
 
@@ -45,9 +69,39 @@ def test_each_refusal_of_an_item_takes_the_next_step(words: str, status: int) ->
 
 
 def test_one_step_at_a_time_to_the_last() -> None:
-    with ScriptedServer(error(404, NOT_FOUND), error(400, "unknown content type: x"), completed("hi")) as server:
+    refusals = [error(404, NOT_FOUND), error(400, "unknown content type: x"), error(422, "Field required")]
+    with ScriptedServer(*refusals, completed("hi")) as server:
         assert put(client(server), request(context=CONTEXT)).text == "hi"
-        assert steps(server) == ["as received", "without ids", "messages only"]
+        assert steps(server) == ["as received", "without ids", "messages only", "plain text"]
+        assert server.requests[3].json["input"][1] == {"type": "message", "role": "assistant", "content": "one"}
+
+
+WORDINGS: list[Reply] = [
+    json_reply({"error": {"code": "invalid_prompt", "message": "Invalid Responses API request"}}, 400),
+    json_reply({"error": {"code": 400, "message": "Provider returned error"}}, 400),
+    json_reply({"detail": [{"loc": ["body", "input", "list[union]", 1], "msg": "Input should be valid"}]}, 422),
+    json_reply({"success": False, "error": {"name": "ZodError", "message": '[{"path": ["input"]}]'}}, 400),
+    json_reply({"message": "请求参数错误"}, 400),
+    body(b"<html><h1>400 Bad Request</h1></html>", "text/html", 400),
+    body(b"", None, 400),
+    error(400, "unexpected 'id' in history", param="messages[1]"),
+    events({"type": "error", "error": {"type": "invalid_request_error", "message": "bad history"}}),
+    events(ended("failed", error={"code": "invalid_prompt", "message": "Invalid Responses API request"})),
+]
+
+
+@pytest.mark.parametrize("refusal", WORDINGS)
+def test_each_wording_of_a_refusal_takes_the_next_step(refusal: Reply) -> None:
+    with ScriptedServer(refusal, completed("hi")) as server:
+        assert put(client(server), request(context=CONTEXT)).text == "hi"
+        assert steps(server) == ["as received", "without ids"]
+
+
+@pytest.mark.parametrize("explained", EXPLAINED)
+def test_refusal_that_another_rule_explains_takes_no_step(explained: Reply) -> None:
+    with ScriptedServer(explained, completed("hi")) as server:
+        assert put(client(server), request(context=CONTEXT)).error
+        assert len(server.requests) == 1
 
 
 def test_by_code() -> None:
@@ -68,20 +122,43 @@ def test_no_step_after_something_was_shown() -> None:
         assert len(server.requests) == 1
 
 
-def test_end_of_the_ladder_is_the_servers_error() -> None:
-    with ScriptedServer(always=error(400, "unknown content type: x")) as server:
-        outcome = put(client(server), request(context=CONTEXT))
-        assert outcome.message == "the service answered 400: unknown content type: x"
-        assert len(server.requests) == 3
+def test_end_of_the_ladder_is_the_first_refusal_and_no_setting(capfd: pytest.CaptureFixture[str]) -> None:
+    refusals = [error(400, "first"), error(400, "second"), error(422, "third"), error(400, "fourth")]
+    with ScriptedServer(*refusals, *refusals) as server:
+        asked = client(server)
+        for _ in range(2):  # no form was taken, so that the next turn begins as this one did
+            outcome = put(asked, request(context=CONTEXT))
+            assert outcome.message == (
+                "the service answered 400: first; the simpler forms of earlier answers were refused too"
+            )
+        assert steps(server) == ["as received", "without ids", "messages only", "plain text"] * 2
+    assert capfd.readouterr().err == ""
+
+
+def test_another_failure_in_a_simpler_form_is_what_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer(error(400, "first"), error(401, "no key")) as server:
+        assert "no key was sent (401)" in put(client(server), request(context=CONTEXT)).message
+    assert capfd.readouterr().err == ""
+
+
+def test_text_from_the_start_has_one_other_form(capfd: pytest.CaptureFixture[str]) -> None:
+    with ScriptedServer(error(400, "content must be a list"), completed("hi"), completed("again")) as server:
+        asked = client(server, step=PLAIN_TEXT)
+        assert put(asked, request(context=CONTEXT)).text == "hi"
+        assert put(asked, request(context=CONTEXT)).text == "again"
+        assert steps(server) == ["plain text", "messages only", "messages only"]
+    assert capfd.readouterr().err == ""
 
 
 def test_no_step_that_would_change_nothing() -> None:
     with ScriptedServer(always=error(400, "unknown content type: x")) as server:
         assert put(client(server)).error
         assert len(server.requests) == 1
+        assert put(client(server)).message == "the service answered 400: unknown content type: x"
+        assert len(server.requests) == 2
         plain = [Turn("1?", "one", None)]
         assert put(client(server), request(context=plain)).error
-        assert len(server.requests) == 2
+        assert steps(server)[2:] == ["messages only", "plain text"]
 
 
 def test_step_that_would_change_nothing_is_left_out() -> None:
@@ -100,7 +177,9 @@ def test_step_that_worked_is_where_later_turns_begin() -> None:
         assert steps(server) == ["as received", "without ids", "without ids"]
 
 
-@pytest.mark.parametrize(("step", "name"), [(WITHOUT_IDS, "without ids"), (MESSAGES_ONLY, "messages only")])
+@pytest.mark.parametrize(
+    ("step", "name"), [(WITHOUT_IDS, "without ids"), (MESSAGES_ONLY, "messages only"), (PLAIN_TEXT, "plain text")]
+)
 def test_ladder_begins_where_the_setting_says(step: int, name: str) -> None:
     with ScriptedServer(completed("a")) as server:
         put(client(server, step=step), request(context=CONTEXT))

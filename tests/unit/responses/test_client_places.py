@@ -1,14 +1,14 @@
-"""Where requests go: base URLs, redirects, proxies, TLS."""
+"""Where requests go: base URLs, redirects, proxies."""
 
-import socket
-import threading
+import re
+from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import closing
+from importlib.util import find_spec
 
 import pytest
 
 from mino.errors import Misconfigured, ServiceFailed
-from tests.server import CERTIFICATE, Recorded, Reply, ScriptedServer, answer_events, completed, events
+from tests.server import Recorded, Reply, ScriptedServer, completed
 from tests.unit.responses.asking import ask
 
 # The path
@@ -155,52 +155,69 @@ def test_odd_proxy_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, value: str)
 def test_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://bob:hunter2@127.0.0.1:1")
     outcome = ask("https://mino.invalid/v1")
-    assert "through the proxy: Connection refused" in outcome.message
+    assert "through the proxy in https_proxy: Connection refused" in outcome.message
+    assert outcome.error and outcome.error.hint == "check https_proxy"
     assert "hunter2" not in outcome.message
 
 
-# TLS
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize(
+    "password",
+    [
+        "Secret#Word",
+        "Secret/Word",
+        "Secret?Word",
+        "Secret\\Word",
+        "Secret[Word",
+        "Secret Word",
+        "Secret\nWord",
+        "Secret密Word",
+        "1/SecretWord",
+        "1#Secret@Word",
+    ],
+)
+def test_no_part_of_a_password_that_breaks_the_url_is_told(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, password: str
+) -> None:
+    monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://ann:{password}@127.0.0.1:1")
+    outcome = ask(f"{scheme}://mino.invalid/v1", retries=2)
+    assert isinstance(outcome.error, Misconfigured)
+    assert outcome.message == f"{scheme.upper()}_PROXY does not name a proxy that can be used"
+    assert "%23" in outcome.error.hint
+    assert not re.search("ann|Secret|Word|密", outcome.message + outcome.error.hint)
 
 
-def test_certificate_that_nobody_trusts_is_told_and_not_retried() -> None:
-    with ScriptedServer(completed("hi"), tls=True) as server:
-        outcome = ask(server, retries=2)
-        assert isinstance(outcome.error, ServiceFailed)
-        assert "no secure connection" in outcome.message
-        assert "certificate verify failed" in outcome.message
-        assert "REQUESTS_CA_BUNDLE" in outcome.error.hint
-        assert (server.connections, server.requests) == (1, [])
+@pytest.mark.parametrize(
+    "value", ["http://ann:Secret@", "ftp://ann:Secret@127.0.0.1:1", "http://ann:Secret@127.0.0.1:x"]
+)
+def test_variable_is_named_and_not_its_value(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", value)
+    outcome = ask("https://mino.invalid/v1", retries=2)
+    assert isinstance(outcome.error, Misconfigured)
+    assert outcome.message.startswith("ALL_PROXY ")
+    assert "Secret" not in outcome.message + outcome.error.hint
 
 
-def test_own_certificate_authority(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
-    with ScriptedServer(completed("你好")) as server, ScriptedServer(completed("你好"), tls=True) as secure:
-        assert ask(server).text == ask(secure).text == "你好"
+def test_password_in_its_right_form_reaches_the_proxy(proxy: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in ("http://ann:a%23b%2Fc@{}", "ann:a%23b%2Fc@{}"):
+        monkeypatch.setenv("http_proxy", form.format(proxy.origin.removeprefix("http://")))
+        assert ask("http://mino.invalid/v1").text == "by proxy"
+        assert proxy.requests[-1].headers["proxy-authorization"] == "Basic " + b64encode(b"ann:a#b/c").decode()
 
 
-def test_certificate_authority_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent/ca.pem")
-    with ScriptedServer(completed("hi"), tls=True) as server:
-        outcome = ask(server, retries=2)
-        assert isinstance(outcome.error, Misconfigured)
-        assert "/nonexistent/ca.pem" in outcome.message
+@pytest.mark.skipif(find_spec("socks") is not None, reason="the package is installed")
+@pytest.mark.parametrize("scheme", ["socks4", "socks5", "socks5h", "SOCKS5"])
+def test_socks_without_its_package(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setenv("all_proxy", f"{scheme}://ann:Secret@127.0.0.1:1")
+    outcome = ask("https://mino.invalid/v1", retries=2)
+    assert isinstance(outcome.error, Misconfigured)
+    assert outcome.message == "all_proxy names a SOCKS proxy, and the package PySocks is not installed"
+    assert outcome.error.hint == "pip install PySocks"
 
 
-def test_https_to_a_server_that_speaks_plain_http() -> None:
-    def refuse() -> None:
-        connection, _ = listener.accept()
-        with connection:
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        threading.Thread(target=refuse).start()
-        outcome = ask(f"https://127.0.0.1:{listener.getsockname()[1]}/v1")
-    assert "cannot connect to" in outcome.message
-    assert "SSL" in outcome.message
-
-
-def test_early_close_of_a_secure_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
-    with ScriptedServer(events(*answer_events("hi"), 30.0), tls=True) as server:
-        assert ask(server).text == "hi"
+def test_secure_proxy_that_nobody_trusts_is_told_and_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedServer(tls=True) as server:
+        monkeypatch.setenv("https_proxy", server.origin)
+        outcome = ask("https://mino.invalid/v1", retries=2)
+        assert "no secure connection to the proxy in https_proxy: certificate verify failed" in outcome.message
+        assert server.connections == 1

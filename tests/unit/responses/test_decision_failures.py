@@ -16,6 +16,7 @@ from tests.server import (
 from tests.unit.responses.asking import outcome_of
 from tests.unit.responses.folding import CALL, REASONING
 
+CHUNK = {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "a"}}]}
 BROKEN = "the answer broke off"
 
 
@@ -50,6 +51,24 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
     "completed with no text: reasoning only": (events(item_done(REASONING), ended()), "", "only reasoning"),
     "completed with no text: empty": (events(ended()), "", "an empty answer"),
     "completed with no text: function call": (events(item_done(CALL), ended()), "", "'get_weather'"),
+    "an event of Chat Completions": (
+        events(CHUNK, CHUNK, b"data: [DONE]\n\n"),
+        "",
+        "another protocol, not that of the Responses API: it sent 'chat.completion.chunk'",
+    ),
+    "an event of Chat Completions without its object": (
+        events({"id": "x", "choices": [{"delta": {"content": "a"}}]}),
+        "",
+        "another protocol, not that of the Responses API",
+    ),
+    "an event of Completions": (events({"object": "text_completion"}), "", "it sent 'text_completion'"),
+    "an event of Anthropic's": (events({"type": "message_start", "message": {}}), "", "it sent 'message_start'"),
+    "an event of Gemini's": (events({"candidates": [{"content": {}}]}), "", "another protocol"),
+    "2xx JSON of Chat Completions": (
+        json_reply({"object": "chat.completion", "choices": [{"message": {"content": "a"}}]}),
+        "",
+        "it sent 'chat.completion'",
+    ),
     "error event flat": (
         events(delta("a"), {"type": "error", "code": 500, "message": "Bad"}),
         "a",
@@ -115,7 +134,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
 @pytest.mark.parametrize("row", FAILURES)
 def test_failure(row: str) -> None:
     reply, shown, sentence = FAILURES[row]
-    outcome = outcome_of(reply)
+    outcome = outcome_of(reply, retries=int("protocol" in sentence))  # which no further attempt would change
     assert isinstance(outcome.error, ServiceFailed)
     assert sentence in outcome.message
     assert outcome.shown == shown

@@ -35,6 +35,12 @@ def streamed(*data: bytes) -> Reply:
     return Reply(data, headers={"content-type": "text/event-stream"})
 
 
+def early(heads: bytes) -> Reply:
+    """Heads of interim answers, and then a whole one."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+    return Reply([heads, head, STREAM], raw=True)
+
+
 ANSWERS: dict[str, tuple[Reply, str]] = {
     "2xx event stream": (completed("你好 😀"), "你好 😀"),
     "2xx event stream that claims another charset": (body(STREAM, "text/event-stream; charset=iso-8859-1"), "你好 😀"),
@@ -58,6 +64,15 @@ ANSWERS: dict[str, tuple[Reply, str]] = {
     ),
     "compressed with deflate": (
         body(zlib.compress(STREAM), "text/event-stream", headers={"content-encoding": "deflate"}),
+        "你好 😀",
+    ),
+    "100, then the answer": (early(b"HTTP/1.1 100 Continue\r\n\r\n"), "你好 😀"),
+    "102 and 103, then the answer": (
+        early(b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"),
+        "你好 😀",
+    ),
+    "103, 100 and 103, then the answer": (
+        early(b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103\r\n\r\n"),
         "你好 😀",
     ),
     "comment line": (streamed(b": ping\n\n:\n\n", STREAM), "你好 😀"),

@@ -118,6 +118,8 @@ def test_context_overflow_is_said_clearly(body: Any) -> None:
     assert "--context" in error.hint
 
 
+KEYS = ("model", "instructions", "stream", "store")
+
 REFUSED_ITEMS = [
     "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
     "The encrypted content gAAA could not be verified.",
@@ -139,24 +141,67 @@ REFUSED_ITEMS = [
 
 @pytest.mark.parametrize("message", REFUSED_ITEMS)
 def test_refused_item_is_known(message: str) -> None:
-    assert read_error({"error": {"message": message}}).refuses_item
+    assert read_error({"error": {"message": message}}).refuses_items(404, KEYS)
 
 
 def test_refused_item_by_code_param_or_place() -> None:
-    assert ServerError("x", code="invalid_encrypted_content").refuses_item
-    assert ServerError("x", param="input[2].id").refuses_item
-    assert read_error({"detail": [{"loc": ["body", "input", 1], "msg": "bad"}]}).refuses_item
+    assert ServerError("x", code="invalid_encrypted_content").refuses_items(404, KEYS)
+    assert ServerError("x", param="input[2].id").refuses_items(404, KEYS)
+    assert read_error({"detail": [{"loc": ["body", "input", 1], "msg": "bad"}]}).refuses_items(404, KEYS)
 
 
 @pytest.mark.parametrize("message", ["Invalid model", "Rate limit exceeded", "input is too long", "store must be true"])
 def test_other_errors_are_no_refused_item(message: str) -> None:
-    assert not ServerError(message).refuses_item
+    assert not ServerError(message).refuses_items(404, KEYS)
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize(
+    "server_error",
+    [
+        ServerError("Invalid Responses API request", code="invalid_prompt"),
+        ServerError("input: Invalid input at output.0.content"),
+        ServerError("x", param="messages[3].content"),
+        ServerError('cannot read {"model": "m", "input": [{"type": "reasoning"}], "store": false}'),
+        ServerError("Items are not persisted when `store` is set to false."),
+        ServerError("这个请求无效"),
+        ServerError(),
+    ],
+)
+def test_any_400_or_422_may_mean_an_old_item(server_error: ServerError, status: int) -> None:
+    assert server_error.refuses_items(status, KEYS)
+    assert not server_error.refuses_items(500, KEYS)
+    assert not server_error.refuses_items(200, KEYS) or server_error.code
+
+
+@pytest.mark.parametrize(
+    "server_error",
+    [
+        ServerError("The model `m` does not exist or you do not have access to it."),
+        ServerError("x", code="model_not_found"),
+        ServerError("Unknown model: m"),
+        ServerError("x", param="model"),
+        ServerError("Incorrect API key provided"),
+        ServerError("API key not valid. Please pass a valid API key."),
+        ServerError("x", code="invalid_api_key"),
+        ServerError("x", kind="authentication_error"),
+        ServerError("x", code="insufficient_quota"),
+        ServerError("input[3] exceeds the context window"),
+        ServerError("x", param="store"),
+        ServerError("`store` must be true"),
+        ServerError("Unsupported parameter: 'stream' is not supported with this model."),
+        ServerError("body.instructions: Input should be a list"),
+        ServerError("x", param="instructions.0"),
+    ],
+)
+def test_400_that_another_rule_explains_is_no_refused_item(server_error: ServerError) -> None:
+    assert not server_error.refuses_items(400, KEYS)
 
 
 def test_include_is_named() -> None:
     assert ServerError("x", param="include").names_include
     assert ServerError("Unknown parameter: 'include'.").names_include
-    assert ServerError("Encrypted content is not supported with this model.").names_include
+    assert ServerError("Encrypted content is not supported with this model.").refuses_encrypted
     assert ServerError("body.include.0: Input should be 'a'").names_include
     assert ServerError("include is not supported").names_include
     assert not ServerError("`store` must be true").names_include
@@ -183,5 +228,6 @@ def test_error_in_the_language_of_its_server_can_be_read() -> None:
 @pytest.mark.parametrize("piece", ["item with id ", "encrypted content ", "<", "<script", "include "])
 def test_hostile_body_comes_to_an_end(piece: str) -> None:
     server_error = read_body((piece * (1_000_000 // len(piece))).encode())
-    assert not server_error.refuses_item
+    assert not server_error.refuses_items(404, KEYS)
+    assert server_error.refuses_items(400, KEYS) or server_error.names_include
     assert len(server_error.sentence("sk-1")) <= 200

@@ -155,7 +155,7 @@ def test_without_the_engine_its_command_is_given(monkeypatch: pytest.MonkeyPatch
     failure = refusal(None)
     assert isinstance(failure, Misconfigured)
     assert failure.message == "the embedded engine is not installed"
-    assert failure.hint == "pip install 'mino[local]'"
+    assert failure.hint == "in a checkout of Mino: pip install '.[local]'"
 
 
 def test_an_engine_for_another_machine_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_an_engine_for_another_machine_says_what_is_wrong(tmp_path: Path, monkey
     failure = refusal(None)
     assert isinstance(failure, Misconfigured)
     assert failure.message.endswith("cannot be loaded: libgomp.so.1: cannot open shared object file")
-    assert failure.hint == "pip install 'mino[local]' --force-reinstall"
+    assert failure.hint == "pip install --force-reinstall xllamacpp"
 
 
 @pytest.mark.parametrize("empty", [False, True])

@@ -10,14 +10,16 @@ import pytest
 from mino.responses.request import (
     AS_RECEIVED,
     MESSAGES_ONLY,
+    PLAIN_TEXT,
     WITHOUT_IDS,
     Request,
     context_items,
     encode,
+    forms,
 )
 from tests.server import message
 
-STEPS = (AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY)
+STEPS = (AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY, PLAIN_TEXT)
 
 
 @dataclass
@@ -43,6 +45,10 @@ def user(text: str) -> dict[str, Any]:
 def plain(*texts: str, **more: Any) -> dict[str, Any]:
     content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
     return {"type": "message", "role": "assistant", **more, "content": content}
+
+
+def text_alone(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", **more, "content": text}
 
 
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
@@ -82,13 +88,16 @@ def test_only_include_can_be_dropped() -> None:
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("output", [None, []])
 def test_turn_without_items_is_sent_as_its_text(output: Any, step: int) -> None:
-    assert context_items([Turn("q", "a", output)], step) == [user("q"), plain("a")]
+    assert context_items([Turn("q", "a", output)], step) == [
+        user("q"),
+        text_alone("a") if step == PLAIN_TEXT else plain("a"),
+    ]
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("output", [[REASONING], [CALL], [message("")], [REASONING, message("", content=None)]])
 def test_items_without_text_though_text_was_shown_are_sent_as_the_text(output: list[dict[str, Any]], step: int) -> None:
-    assert replayed(output, step) == [plain("answer")]
+    assert replayed(output, step) == [text_alone("answer") if step == PLAIN_TEXT else plain("answer")]
 
 
 def test_step_0_items_as_received() -> None:
@@ -113,6 +122,21 @@ def test_step_2_each_message_and_part_is_kept() -> None:
     commentary = message("", phase="commentary", content=[{"type": "output_text", "text": text} for text in "ab"])
     sent = replayed([commentary, ANSWER], MESSAGES_ONLY)
     assert sent == [plain("a", "b", phase="commentary"), plain("answer", phase="final_answer")]
+
+
+def test_step_3_the_content_of_each_message_is_its_text() -> None:
+    two = message("", content=[{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "b"}])
+    sent = replayed([REASONING, SEARCH, two, ANSWER, message("")], PLAIN_TEXT)
+    assert sent == [text_alone("ab"), text_alone("answer", phase="final_answer")]
+
+
+def test_only_forms_that_differ_are_tried() -> None:
+    assert list(forms([], AS_RECEIVED)) == [AS_RECEIVED]
+    assert list(forms([Turn("q", "a")], AS_RECEIVED)) == [AS_RECEIVED, PLAIN_TEXT]
+    whole = [Turn("q", "answer", [REASONING, ANSWER])]
+    assert list(forms(whole, AS_RECEIVED)) == list(STEPS)
+    assert list(forms(whole, MESSAGES_ONLY)) == [MESSAGES_ONLY, PLAIN_TEXT]
+    assert list(forms(whole, PLAIN_TEXT)) == [PLAIN_TEXT, MESSAGES_ONLY]
 
 
 def test_refusal_is_sent_as_received_then_as_text() -> None:

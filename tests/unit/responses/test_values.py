@@ -3,12 +3,16 @@
 import json
 from typing import Any
 
+import pytest
+
 from mino.responses.answer import AnswerFold
 from mino.responses.sse import Event
+from mino.responses.values import read_json
 from tests.server import delta, ended, item_done, message
 from tests.unit.responses.folding import (
     answered,
     event,
+    failure,
     part,
 )
 
@@ -90,6 +94,63 @@ def test_item_nested_deeper_than_a_record_can_hold_is_left_out() -> None:
         delta("hi", 0), item_done(nested(198), 1), item_done(nested(199), 2), item_done(nested(900), 3), ended()
     )
     assert answer.output == [nested(198)]
+
+
+DEPTHS = [1500, 100_000]  # beyond the parsers: orjson takes 1024 levels, and json as many as the stack allows
+
+
+def deep(levels: int, opening: str = "[", closing: str = "]") -> str:
+    return opening * levels + '"]\\"[{"' + closing * levels
+
+
+def with_deep(said: dict[str, Any], value: str) -> Event:
+    """The event in which `value`, JSON that no library here writes, stands for DEEP."""
+    return Event("", json.dumps(said).replace('"DEEP"', value).encode())
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[0,{"]":', ',"b":1}, 2]')])
+def test_what_is_nested_deeper_than_a_parser_takes_is_left_out(levels: int, opening: str, closing: str) -> None:
+    nested = deep(levels, opening, closing)
+    answer = answered(
+        with_deep({"type": "response.new", "value": "DEEP"}, nested),
+        with_deep({"type": "response.created", "response": {"model": "m-9", "tools": "DEEP"}}, nested),
+        with_deep({**delta("hi"), "logprobs": "DEEP"}, nested),
+        with_deep(item_done({"type": "odd", "value": ["DEEP"]}, 1), nested),
+        item_done(message("hi")),
+        with_deep(ended(model=None, tools="DEEP", output=["DEEP", message("hi")]), nested),
+    )
+    assert (answer.text, answer.output, answer.model) == ("hi", [message("hi")], "m-9")
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+def test_terminal_event_is_read_without_the_item_that_is_nested_too_deeply(levels: int) -> None:
+    usage = {"total_tokens": 2**70}
+    said = ended(output=[{"type": "odd", "value": "DEEP"}, message("hi")], usage=usage)
+    answer = answered(with_deep(said, deep(levels)))
+    assert (answer.text, answer.output, answer.usage) == ("hi", [message("hi")], usage)
+
+
+@pytest.mark.parametrize("levels", DEPTHS)
+def test_whole_body_is_read_without_the_item_that_is_nested_too_deeply(levels: int) -> None:
+    body = {"status": "completed", "output": [{"type": "odd", "value": "DEEP"}, message("hi")]}
+    folded = AnswerFold()
+    assert folded.add_whole(with_deep(body, deep(levels)).data) == "hi"
+    assert folded.finish().output == [message("hi")]
+
+
+TAILS = ["", "]" * 1999, "]" * 1999 + "}", "]" * 2001, "]" * 2000 + ",", '"' + '\\"' * 500_000]
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_deep_nesting_that_is_not_json_is_refused(tail: str) -> None:
+    assert read_json(("[" * 2000 + tail).encode()) is None
+    assert "not an event" in failure(Event("", ("{" + '"a":[' * 2000 + tail).encode()))
+
+
+def test_deep_event_whose_error_must_be_understood() -> None:
+    said = with_deep({"type": "error", "message": "Bad", "details": "DEEP"}, deep(5000))
+    assert failure(said) == "the service failed: Bad"
 
 
 def test_item_without_type_is_a_message_if_it_is_the_assistants() -> None:

@@ -1,11 +1,15 @@
 """The session opened for writing: lock, load, recover, append."""
 
+import errno
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mino import disk
 from mino.errors import CannotCreate, InvalidData, SessionInUse, StorageFailed
 from mino.home import Home
 from mino.journal.lock import lock_exclusive, lock_shared
@@ -13,6 +17,7 @@ from mino.journal.record import assistant_message, turn_end, user_message
 from mino.journal.recovery import Recovery
 from mino.sessions.conversation import format_recovery, lock_home, open_conversation
 from tests.homes import case, open_home, refuse_telling, session_path, write
+from tests.unit.journal.calls import fail_sync, watch_calls
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, THIRD, file_of, load, question, turn, two_turns
 
 
@@ -175,3 +180,87 @@ def test_a_plan_has_no_copy_to_name() -> None:
     assert format_recovery(Recovery("recoverable", 0, None, FIRST)) == f"ended the open turn {FIRST} as interrupted"
     assert format_recovery(Recovery("recoverable", 0, None, FIRST), planned=True).startswith("end the open turn ")
     assert not Recovery("clean").is_needed
+
+
+# After a writer that was killed
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the system from the beginning of the test on."""
+    return watch_calls(monkeypatch)
+
+
+def test_a_lock_that_its_writer_emptied_costs_no_sync(tmp_path: Path, calls: list[str]) -> None:
+    home = open_home(tmp_path, case("good-two-turns"))
+    for _ in range(2):
+        with open_conversation(home, 0, refuse_telling):
+            assert os.path.getsize(home.lock) > 0
+        assert os.path.getsize(home.lock) == 0
+    assert [call for call in calls if "sync" in call] == []
+
+
+@pytest.mark.parametrize("left", [b"12345 mino ask\n", b"\0", b"x" * 1000])
+def test_after_a_killed_writer_all_that_is_found_is_synced_first(tmp_path: Path, calls: list[str], left: bytes) -> None:
+    home = open_home(tmp_path, case("good-two-turns"), name=case("good-two-turns"))
+    write(Path(home.lock), left)
+    with open_conversation(home, 0, refuse_telling):
+        # The session file and its entry; the home in its parent; the entries of the home and its two folders.
+        assert [call for call in calls if "sync" in call] == ["sync", *["sync directory"] * 5]
+    assert os.path.getsize(home.lock) == 0
+
+
+@pytest.mark.parametrize("failure", [StorageFailed("the disk is broken"), KeyboardInterrupt(), InvalidData("bad")])
+def test_a_writer_that_failed_leaves_its_name_in_the_lock(tmp_path: Path, failure: BaseException) -> None:
+    home = open_home(tmp_path, case("good-two-turns"))
+    with pytest.raises(type(failure)), open_conversation(home, 0, refuse_telling):
+        raise failure
+    assert Path(home.lock).read_text().startswith(f"{os.getpid()} ")
+    lock = lock_exclusive(home.lock, 0)
+    assert lock.was_left
+    lock.close()
+
+
+def test_nothing_is_appended_if_that_sync_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = open_home(tmp_path, case("good-two-turns"))
+    write(Path(home.lock), b"1 mino ask\n")
+    with monkeypatch.context() as broken:
+        broken.setattr(disk, "sync", fail_sync)
+        with pytest.raises(StorageFailed), open_conversation(home, 0, refuse_telling):
+            raise AssertionError
+    assert os.path.getsize(home.lock) > 0  # so that the next writer tries too
+    assert session_path(home).read_bytes() == case("good-two-turns")
+
+
+def test_a_home_that_was_never_used_may_be_that_of_a_killed_writer(home: Home, calls: list[str]) -> None:
+    os.mkdir(home.path, 0o700)
+    with lock_home(home, 0, refuse_telling):
+        assert calls.count("sync directory") == 3  # for `.gitignore`, for the home's own entry, and for `sessions/`
+
+
+def test_a_full_disk_cannot_hide_that_a_writer_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    path = str(tmp_path / "sessions.lock")
+    lock_exclusive(path, 0).close()
+    assert os.path.getsize(path) > 0
+
+
+def test_the_lock_is_never_empty_between_two_killed_writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "sessions.lock", b"1 mino ask\n")
+    sizes = []
+
+    def watched(step: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            done = step(*arguments)
+            sizes.append(path.stat().st_size)
+            return done
+
+        return call
+
+    monkeypatch.setattr(os, "ftruncate", watched(os.ftruncate))
+    monkeypatch.setattr(os, "pwrite", watched(os.pwrite))
+    lock_exclusive(str(path), 0).close()
+    assert sizes and 0 not in sizes

@@ -129,7 +129,7 @@ def test_that_a_writer_holds_the_session_is_told() -> None:
     ("name", "code", "hint"),
     [
         ("seq-gap", "bad-seq", "mino history recover --salvage --dry-run '会话.jsonl'"),
-        ("newer-version", "unknown-version", "update Mino, or see the line: sed -n "),
+        ("newer-version", "unknown-version", "update Mino, or mend the line by hand: sed -n "),
     ],
 )
 def test_an_invalid_session_is_a_failure_with_the_way_out(name: str, code: str, hint: str) -> None:

@@ -11,6 +11,7 @@ from mino.errors import InvalidData, NotFound, StorageFailed, UsageMistake
 from mino.journal.file import Journal
 from mino.sessions import saved
 from tests.homes import completed, turns_of
+from tests.unit.journal.calls import watch_calls
 
 OLD = completed(("旧", "old"))
 LONGER = OLD + completed(("新", "new")).replace(b'"seq":1', b'"seq":4')
@@ -191,3 +192,22 @@ def test_a_folder_that_is_a_file_is_not_a_missing_session(tmp_path: Path) -> Non
     (tmp_path / "saved").write_bytes(b"")
     with pytest.raises(StorageFailed, match="Not a directory"), saved.open_clean(str(tmp_path / "saved"), "检查点"):
         pass
+
+
+def test_a_copy_that_is_there_already_is_synced_before_it_is_relied_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever put it there (`cp`, a writer that was killed) may not have synced it."""
+    directory = tmp_path / "saved"
+    directory.mkdir()
+    (directory / "a.jsonl").write_bytes(OLD)
+    calls = watch_calls(monkeypatch)
+    assert saved.find_equal(str(directory), journal(tmp_path, OLD)) == "a"
+    assert not saved.store(str(directory), "a", journal(tmp_path, OLD), keep_beginning=True).is_new
+    assert calls == ["sync", "sync directory"] * 2
+
+    older = saved.older_name(str(directory), "a", os.path.getmtime(directory / "a.jsonl"))
+    (directory / f"{older}.jsonl").write_bytes(OLD)
+    del calls[:]
+    assert saved.store(str(directory), "a", journal(tmp_path, LONGER), keep_beginning=True).older == older
+    assert calls[:2] == ["sync", "sync directory"] and calls.count("rename") == 1

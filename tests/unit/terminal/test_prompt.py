@@ -147,6 +147,15 @@ def test_the_lines_of_a_script_are_a_transcript(feed: Feed, shown: Callable[[], 
     assert shown() == "You> 你好 🐕\nYou> \nYou> last\nYou> \n"
 
 
+def test_a_byte_order_mark_is_no_part_of_a_text_nor_of_a_transcript(feed: Feed, shown: Callable[[], str]) -> None:
+    mark = b"\xef\xbb\xbf"
+    assert to_text(mark + b"q" + mark) == "q\ufeff" and to_text(mark) == ""
+    feed(mark + b"/help\n" + mark + b"q")
+    lines = Lines()
+    assert [to_text(lines.read() or b"") for _ in range(2)] == ["/help", "q"]
+    assert shown() == "You> /help\nYou> q\n"
+
+
 def test_a_line_comes_as_soon_as_it_is_whole(monkeypatch: pytest.MonkeyPatch, shown: Callable[[], str]) -> None:
     read_end, write_end = os.pipe()
     monkeypatch.setattr(prompt, "STDIN", read_end)

@@ -1,0 +1,78 @@
+"""The key: from the variable, or from a command, whose own end and first line count."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mino import key as module
+from mino.errors import Misconfigured
+from mino.key import find_key
+
+
+@pytest.fixture(autouse=True)
+def no_child_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The current directory of the commands; the process whose id they write to `child` there is ended at the end."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    if (tmp_path / "child").exists():
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+
+
+def test_the_key_comes_from_the_variable_without_its_white_space() -> None:
+    environ = {"OPENAI_API_KEY": " sk-1\r\n"}
+    assert find_key(environ, "echo other", is_needed=True) == ("sk-1", "OPENAI_API_KEY")
+
+
+def test_without_a_key_only_a_named_server_is_asked() -> None:
+    with pytest.raises(Misconfigured, match="no key") as caught:
+        find_key({"OPENAI_API_KEY": " "}, None, is_needed=True)
+    assert all(way in caught.value.hint for way in ("OPENAI_API_KEY", "--base-url", "--local"))
+    assert find_key({}, None, is_needed=False) == (None, "OPENAI_API_KEY")
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        ("printf ' sk-%s\\n' 2", "sk-2"),
+        (["printf", " sk-%s\n", "a b"], "sk-a b"),
+        ("cat; echo sk-3", "sk-3"),  # there is no standard input to wait for
+        ("echo sk-4; sleep 600 & echo $! > child", "sk-4"),  # an agent that stays
+        ("yes sk-5 & sleep 0.1", "sk-5"),  # one that goes on talking
+        ("echo sk-6; exec >&-; sleep 0.1", "sk-6"),
+        ("printf 'sk-7\\nuser: ann\\nurl: x\\n'", "sk-7"),
+        ("printf '\\r\\n sk-8 \\r\\nuser: ann\\r\\n'", "sk-8"),
+        ("printf '\\357\\273\\277sk-9'", "sk-9"),
+        ("echo sk-10; head -c 300000 /dev/zero", "sk-10"),
+        ("sleep 0.2; printf sk-; sleep 0.2; echo 11", "sk-11"),
+    ],
+)
+def test_the_key_comes_from_a_command(command: str | list[str], key: str) -> None:
+    assert find_key({}, command, is_needed=True) == (key, "api_key_command")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("echo sk-secret; exit 3", "failed with exit status 3"),
+        ("kill -9 $$", "failed with exit status -9"),
+        ("true", "printed no key"),
+        ("exec >&-; sleep 0.1", "printed no key"),
+        ("echo sk-secret; sleep 600 & echo $! > child; exit 4", "failed with exit status 4"),
+        (["/missing/command"], "cannot run api_key_command"),
+        (["a\0b"], "cannot run api_key_command"),
+    ],
+)
+def test_a_command_that_gives_no_key_is_told(command: str | list[str], words: str) -> None:
+    with pytest.raises(Misconfigured, match=words) as caught:
+        find_key({}, command, is_needed=True)
+    assert "secret" not in caught.value.message
+
+
+def test_a_command_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEY_COMMAND_SECONDS", 0.1)
+    for command in ("exec >&-; exec sleep 600", "yes sk-secret", "echo sk-secret; exec sleep 600"):
+        with pytest.raises(Misconfigured, match="did not finish within"):
+            find_key({}, command, is_needed=True)
