@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from mino.errors import AccessRefused, CannotCreate, MinoError, NotFound, StorageFailed
+from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, NotFound, StorageFailed
 from mino.text import shell_word
 
 CHUNK = 1 << 17  # the records of a larger one leave the processor's cache before they are checked
+MAX_TEXT = 16_000_000  # bytes of instructions or settings; what is longer is another file, named by mistake
 TEMPORARY = ".mino-"  # how the name of every temporary file begins
 
 
@@ -46,6 +47,39 @@ def open_regular(path: str, flags: int, *, follow: bool = False) -> int:
         os.close(fd)
         raise StorageFailed(f"'{path}' is not a regular file", f"ls -ld {shell_word(path)}")
     return fd
+
+
+def open_readable(path: str) -> int:
+    """Open the regular file or the pipe `path` that a person names, for reading alone; links are followed.
+
+    Raises as `open_regular`: a device has no end, and a directory no content.
+    """
+    try:
+        mode = os.stat(path).st_mode  # before it is opened, which is enough to rewind a tape
+        if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise open_failure(path, error) from None
+    raise StorageFailed(f"'{path}' is neither a regular file nor a pipe", f"ls -ld {shell_word(path)}")
+
+
+def read_text_file(path: str) -> bytes:
+    """The bytes of a file that a person writes, at most MAX_TEXT.
+
+    Raises as `open_readable`, and InvalidData if there are more.
+    """
+    fd = open_readable(path)
+    try:
+        pieces: list[bytes] = []
+        size = 0
+        for piece in chunks(fd, path):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_TEXT:
+                raise InvalidData(f"'{path}' is too large: more than {MAX_TEXT:,} bytes", f"ls -l {shell_word(path)}")
+        return b"".join(pieces)
+    finally:
+        os.close(fd)
 
 
 @contextmanager

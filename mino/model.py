@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mino.errors import Misconfigured, NotFound
+from mino.disk import read_text_file
+from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.home import Home
 from mino.key import find_key
 from mino.responses.client import Client
@@ -80,12 +81,11 @@ def read_instructions(home: Home | None, settings: Settings) -> str | None:
 def _read_text(path: str) -> str | None:
     """The text in `path` without a byte order mark; None if there is no file."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
+        data = read_text_file(path)
+    except NotFound:
         return None
-    except OSError as error:
-        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
+    except (AccessRefused, StorageFailed) as failure:
+        raise Misconfigured(failure.message, failure.hint) from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mino.errors import MinoError, Misconfigured, UsageMistake
+from mino.disk import read_text_file
+from mino.errors import MinoError, Misconfigured, NotFound, UsageMistake
 from mino.home import Home
 from mino.text import BYTE_ORDER_MARK, one_line, shell_word
 
@@ -217,12 +218,11 @@ def read_config(path: str) -> dict[str, Any]:
     would otherwise be ignored silently.
     """
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
+        data = read_text_file(path)
+    except NotFound:
         return {}
-    except OSError as error:
-        raise Misconfigured(f"cannot read '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
+    except MinoError as failure:
+        raise Misconfigured(failure.message, failure.hint) from None
     import tomllib
 
     try:

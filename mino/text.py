@@ -1,11 +1,15 @@
 """Text for people: control characters made visible, one line, columns, plurals, times, shell words, surrogates."""
 
+import time
 import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from json import JSONDecodeError
+
+LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone moves into the year 10000
 
 BYTE_ORDER_MARK = "\ufeff"  # what Windows programs begin a file with; it is no part of the text
 
@@ -71,14 +75,29 @@ def shell_word(text: str) -> str:
     return "$'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def local_time(time: "datetime") -> str:
-    """`time` in the user's time zone, to the second."""
-    return time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def json_flaw(error: "JSONDecodeError") -> str:
+    """What the parser says of text that is not JSON, without the end that waits for a place (`… starting at`)."""
+    return (error.msg[:1].lower() + error.msg[1:]).rstrip(": ").removesuffix(" at").removesuffix(" starting")
 
 
-def rfc3339(time: "datetime | None") -> str | None:
-    """`time`, which is in UTC, by RFC 3339 to the millisecond; None if it is not known."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z" if time else None
+def local_time(moment: "datetime") -> str:
+    """`moment` in the user's time zone, to the second."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def now() -> float:
+    """What the clock says, in seconds since 1970: `time.time` and `time_ns` fail from the year 2262 on."""
+    return time.clock_gettime(time.CLOCK_REALTIME)
+
+
+def utc_stamp(seconds: float) -> str:
+    """`seconds` since 1970 as `20260131T235959Z`, for a name: always 16 characters, whatever a clock says."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(min(max(seconds, 0), LAST_TIME)))
+
+
+def rfc3339(moment: "datetime | None") -> str | None:
+    """`moment`, which is in UTC, by RFC 3339 to the millisecond; None if it is not known."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z" if moment else None
 
 
 def whole_characters(text: str) -> str:

@@ -60,7 +60,7 @@ def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, hist
     if reading:
         refuse_invalid(reading.path, reading.report)
         context = reading.turns
-        if reading.report.in_use:
+        if reading.report.in_progress:
             output.notice(IN_USE)
     request = Request(name_model(settings), instructions, context, question)
     output.show_json(request.body(first_step(settings)))

@@ -1,7 +1,6 @@
 """`mino session new | save | load | open | list | delete | import`, and the sentences that `chat` prints too."""
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -65,7 +64,7 @@ def list_(home: Home, *, as_json: bool) -> None:
             output.show_json(entry_json(entry))
     else:
         output.show_lines(format_entries(entries))
-    if any(entry.state == "in-use" for entry in entries):
+    if any(entry.in_progress for entry in entries):
         output.notice(IN_USE)
     if not entries:
         output.notice("there is no conversation yet")
@@ -105,19 +104,14 @@ def import_(home: Home, wait: float, name: str, file: str, kind: Kind) -> None:
 
 
 def _read_file(file: str) -> bytes:
-    """All of `file`, which may be a pipe (`<(…)`), or `-` for standard input. Raises as `disk.opened` does."""
+    """All of `file`, which may be a pipe (`<(…)`), or `-` for standard input. Raises as `disk.open_readable` does."""
     if file == "-":
         return read_stdin()
+    fd = disk.open_readable(file)
     try:
-        if stat.S_ISFIFO(os.stat(file).st_mode):
-            with open(file, "rb") as pipe:  # waits for who writes into it, as `disk.opened` never does
-                return pipe.read()
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise disk.open_failure(file, error) from None
-    with disk.opened(file, follow=True) as fd:
         return b"".join(disk.chunks(fd, file))
+    finally:
+        os.close(fd)
 
 
 def format_saved(done: Saved, turns: int) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _show(path: str, outcome: Report | MinoError, as_json: bool, quiet: bool) ->
     if isinstance(outcome, MinoError):
         output.notice(outcome.message)
         return outcome
-    if outcome.in_use:
+    if outcome.in_progress:
         output.notice(IN_USE)
     is_short = quiet and outcome.state == "clean"
     if not as_json:

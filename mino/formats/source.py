@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mino.errors import InvalidData
-from mino.text import BYTE_ORDER_MARK, shell_word
+from mino.text import BYTE_ORDER_MARK, json_flaw, shell_word
 
 
 def decode(data: bytes, file: str) -> str:
@@ -33,7 +33,7 @@ def parse(text: str, file: str, line: int = 1) -> Any:
     except json.JSONDecodeError as error:
         byte = len(text[: error.pos].encode()) - len(text[: error.pos - error.colno + 1].encode())
         where = f"line {line + error.lineno - 1} (byte {byte} of the line)"
-        raise InvalidData(f"'{file}' {where} is not JSON: {error.msg[:1].lower()}{error.msg[1:]}") from None
+        raise InvalidData(f"'{file}' {where} is not JSON: {json_flaw(error)}") from None
     except (ValueError, RecursionError):
         raise InvalidData(
             f"'{file}' line {line} is JSON beyond what Mino reads: huge numbers or deep nesting"

@@ -57,6 +57,7 @@ class Report:
     next_seq: int = 1
     open_turn: str | None = None
     in_use: bool = False
+    in_progress: bool = False  # a writer's unfinished end is left out of the findings
 
     def add(self, finding: Finding) -> None:
         """Keep `finding`, or count it once there are too many to hold."""
@@ -68,7 +69,9 @@ class Report:
     def tolerate_writer(self) -> None:
         """Treat an unfinished last line or last turn as in progress, because another process is writing it now."""
         self.in_use = True
-        self.findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
+        findings = [finding for finding in self.findings if finding.code not in ("torn-tail", "open-turn")]
+        self.in_progress = len(findings) < len(self.findings)
+        self.findings = findings
 
     def refuse_stranger(self) -> None:
         """Judge the file as one outside every home: it is a session only if a line of it is a record.

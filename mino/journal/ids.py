@@ -4,8 +4,9 @@ A new id is a UUID of version 7 (RFC 9562), so it contains the time when it was 
 """
 
 import os
-import time
 from datetime import UTC, datetime
+
+from mino.text import now
 
 _FIRST_TIME = datetime(2020, 1, 1, tzinfo=UTC)
 _LAST_TIME = datetime(2200, 1, 1, tzinfo=UTC)
@@ -13,8 +14,12 @@ _RECENT = 16_384  # ids in a block; one growing array would be moved, and be in 
 
 
 def new_id() -> str:
-    """A new id for a turn or a session: a UUID of version 7 (RFC 9562 section 5.7) as 32 hex digits."""
-    milliseconds = time.time_ns() // 1_000_000
+    """A new id for a turn or a session: a UUID of version 7 (RFC 9562 section 5.7) as 32 hex digits.
+
+    A clock that is before 1970 or beyond 48 bits (the year 10889) makes an id of the first or the last millisecond: an
+    id with a sign or a digit more would make the conversation invalid, or its file none of Mino's.
+    """
+    milliseconds = min(max(int(now() * 1000), 0), (1 << 48) - 1)
     random = int.from_bytes(os.urandom(10))
     high = milliseconds << 16 | 0x7000 | random >> 68
     low = 0x8000_0000_0000_0000 | random & 0x3FFF_FFFF_FFFF_FFFF

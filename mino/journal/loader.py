@@ -41,11 +41,11 @@ class Loading:
         return self.report
 
     def __iter__(self) -> Iterator[Turn]:
-        for lines, whole in scan.split(self._chunks):
+        for lines, whole, dropped in scan.split(self._chunks):
             if whole:
-                yield from self._take(lines)
+                yield from self._take(lines, dropped)
             else:
-                yield from self._tear(lines[0])
+                yield from self._tear(lines, dropped)
             if self._over:
                 break
         report, order = self.report, self._order
@@ -60,22 +60,22 @@ class Loading:
                 self._find(Finding("open-turn", order.turn.first_line, order.turn.byte, message))
             yield order.turn
 
-    def _take(self, lines: list[bytes]) -> Iterator[Turn]:
+    def _take(self, lines: list[bytes], dropped: int) -> Iterator[Turn]:
         report, order = self.report, self._order
         # These are local, because the loop runs once for every record of a long history; its end writes them back.
         number, end, bad = self._line, report.bytes, 0
         for line, record in zip(lines, scan.read(lines), strict=True):
             if self._doubtful:
-                if self._is_torn_write(line, record):
+                if self._is_torn_write(record, b"\0" in line):
                     number, bad = number + 1, bad + 1
                     self._second = record, Finding("bad-json", number, end, getattr(record, "message", ""))
-                    end += len(line) + 1
+                    end += len(line) + 1 + dropped
                     continue
                 yield from self._settle_doubt()
                 if self._over:
                     break
             number += 1
-            byte, end = end, end + len(line) + 1
+            byte, end = end, end + len(line) + 1 + dropped
             if isinstance(record, BadLine):
                 bad += 1
                 self._doubtful_has_nul = b"\0" in line
@@ -101,8 +101,8 @@ class Loading:
             self._order.skip_line()
             self._find(finding)
 
-    def _is_torn_write(self, line: bytes, record: Record | BadLine | None) -> bool:
-        """Whether `line` may be the second half of one write, of which a sector was lost and reads as zeros.
+    def _is_torn_write(self, record: Record | BadLine | None, has_nul: bool) -> bool:
+        """Whether this line may be the second half of one write, of which a sector was lost and reads as zeros.
 
         The doubtful line before it must follow the question of an open turn. `record` is None for a torn tail.
         """
@@ -110,7 +110,7 @@ class Loading:
         if self._second or not doubtful or not turn or not order.certain or turn.first_line + 1 != doubtful.line:
             return False
         if record is None or (isinstance(record, BadLine) and record.code == "bad-json"):
-            return self._doubtful_has_nul or b"\0" in line
+            return self._doubtful_has_nul or has_nul
         if isinstance(record, BadLine) or record["type"] != "turn_end":
             return False
         return self._doubtful_has_nul and (record["turn_id"], record["seq"]) == (turn.turn_id, order.next_seq + 1)
@@ -135,17 +135,17 @@ class Loading:
             self.report.turns[turn.status] += 1
             yield turn
 
-    def _tear(self, tail: bytes) -> Iterator[Turn]:
-        report = self.report
-        if self._doubtful and self._is_torn_write(tail, None):
+    def _tear(self, tail: list[bytes], dropped: int) -> Iterator[Turn]:
+        report, size = self.report, sum(map(len, tail)) + dropped
+        if self._doubtful and self._is_torn_write(None, any(b"\0" in piece for piece in tail)):
             self._second = BadLine("bad-json", ""), self._doubtful
-            report.bytes += len(tail)
+            report.bytes += size
             return
         if self._doubtful:
             yield from self._settle_doubt()
-        report.end, report.bytes = report.bytes, report.bytes + len(tail)
+        report.end, report.bytes = report.bytes, report.bytes + size
         if not self._over:
-            message = f"found {count(len(tail), 'byte')} without a newline, expected a whole record"
+            message = f"found {count(size, 'byte')} without a newline, expected a whole record"
             self._find(Finding("torn-tail", self._line + 1, report.end, message))
 
     def _find(self, finding: Finding) -> None:

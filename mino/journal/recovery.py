@@ -7,7 +7,6 @@ any point leaves the original bytes in the file or in the copy.
 import errno
 import os
 import re
-import time
 from typing import NamedTuple
 
 from mino import disk
@@ -15,6 +14,7 @@ from mino.errors import CannotCreate, StorageFailed
 from mino.journal.file import Journal
 from mino.journal.findings import Report, State, refuse_invalid
 from mino.journal.record import turn_end
+from mino.text import now, utc_stamp
 
 # The name of a recovery copy without its ending, of a session or of a saved one; `copy_whole` makes such names.
 COPY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
@@ -66,8 +66,7 @@ def copy_whole(journal: Journal) -> str:
     Raises CannotCreate or StorageFailed; a copy that is not whole is removed.
     """
     stem = journal.path.removesuffix(".jsonl")
-    now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    copy = f"{stem}-recovery-{now}-{os.urandom(4).hex()}.jsonl"
+    copy = f"{stem}-recovery-{utc_stamp(now())}-{os.urandom(4).hex()}.jsonl"
     try:
         if os.path.lexists(copy):
             raise CannotCreate(f"cannot create '{copy}': {os.strerror(errno.EEXIST)}")

@@ -77,7 +77,7 @@ class Salvage:
         """
         turn: _Candidate | None = None
         last = 0
-        for last, line, record in scan.number(self._chunks):
+        for last, line, record in scan.number(self._chunks, hold=False):
             if isinstance(record, BadLine):
                 self._refuse_newer(record, last)
                 region = Region(last, last, record.message, find_question(line))

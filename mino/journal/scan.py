@@ -6,33 +6,69 @@ float) or a second spelling would come out different. A line that is not proved 
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import orjson
 
 from mino.journal import schema
 from mino.journal.findings import BadLine
 from mino.journal.record import Record
-from mino.journal.strict import MAX_DEPTH, is_deeper, parse
+from mino.journal.strict import MAX_DEPTH, Doubt, is_deeper, parse
+
+HELD = 1 << 20  # bytes of a line that are held in any case; of a longer one that cannot be JSON no more than these
 
 
-def split(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes], bool]]:
-    """The lines of `chunks` without their newlines, a list for each chunk; split at byte 0x0A and nothing else.
+class Lines(NamedTuple):
+    """Lines without their newlines; `whole` is False for a torn tail, which comes alone, in pieces.
 
-    The last list is the torn tail, if there is one; it comes with False, because its newline is missing.
+    `dropped` bytes of a line that comes alone are left out, because it is too long to be held and cannot be JSON.
+    """
+
+    lines: list[bytes]
+    whole: bool = True
+    dropped: int = 0
+
+
+def split(chunks: Iterable[bytes], *, hold: bool = False) -> Iterator[Lines]:
+    """The lines of `chunks`, some for each chunk; split at byte 0x0A and nothing else.
+
+    A tail of NUL bytes or rubbish can be as long as the disk. So of a long line that cannot be JSON only the beginning
+    is held, and a byte that makes it refused; with `hold` all of it.
     """
     pieces: list[bytes] = []
+    held = dropped = 0
+    doubt: Doubt | None = None
     for chunk in chunks:
         first, newline, rest = chunk.partition(b"\n")
-        pieces.append(first)
+        if dropped:
+            dropped += len(first)
+            if b"\0" in first and pieces[-1] != b"\0":
+                pieces.append(b"\0")  # it decides whether this can be a torn write
+                dropped -= 1
+        else:
+            pieces.append(first)
+            held += len(first)
         if not newline:
-            continue  # one line over many chunks: joining here each time would take quadratic time
+            # One line over many chunks: joining here each time would take quadratic time.
+            if held > HELD and not dropped and not hold:
+                new, doubt = ([first], doubt) if doubt else (pieces, Doubt())
+                proof = next((proof for proof in map(doubt.take, new) if proof is not None), None)
+                if proof is not None:
+                    pieces = [b"".join(pieces)[: HELD // 2], proof]
+                    dropped = held - len(pieces[0]) - len(proof)
+            continue
         lines = rest.split(b"\n")
         last = lines.pop()
-        yield [b"".join(pieces), *lines], True
-        pieces = [last]
-    tail = b"".join(pieces)
-    if tail:
-        yield [tail], False
+        line = b"".join(pieces)
+        if dropped:
+            yield Lines([line], dropped=dropped)
+            if lines:
+                yield Lines(lines)
+        else:
+            yield Lines([line, *lines])
+        pieces, held, dropped, doubt = [last], len(last), 0, None
+    if held:
+        yield Lines(pieces, whole=False, dropped=dropped)
 
 
 def read(lines: list[bytes]) -> Iterable[Record | BadLine]:
@@ -40,14 +76,19 @@ def read(lines: list[bytes]) -> Iterable[Record | BadLine]:
     return _trust(lines) or map(read_line, lines)  # not a list: the flaws of a million lines are a lot to hold
 
 
-def number(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
-    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and its record or flaw."""
+def number(chunks: Iterable[bytes], *, hold: bool) -> Iterator[tuple[int, bytes, Record | BadLine]]:
+    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and its record or flaw.
+
+    Without `hold` the bytes of a long line that cannot be JSON are not all there, as in `split`.
+    """
     count = 0
-    for lines, whole in split(chunks):
-        records = read(lines) if whole else [BadLine("torn-tail", "an unfinished last line")]
-        for line, record in zip(lines, records, strict=True):
+    for lines, whole, _ in split(chunks, hold=hold):
+        if not whole:
+            yield count + 1, b"".join(lines), BadLine("torn-tail", "an unfinished last line")
+            continue
+        for line, record in zip(lines, read(lines), strict=True):
             count += 1
-            yield count, line + b"\n" if whole else line, record
+            yield count, line + b"\n", record
 
 
 def read_line(line: bytes) -> Record | BadLine:

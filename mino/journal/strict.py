@@ -7,11 +7,12 @@ here, which is strict and slower, and says what is wrong. Both give the same val
 import json
 import math
 import re
+from codecs import getincrementaldecoder
 from collections import Counter
 from typing import Any
 
 from mino.journal.findings import BadLine
-from mino.text import quote
+from mino.text import json_flaw, one_line, quote
 
 MAX_DEPTH = 200
 MAX_DIGITS = 4000
@@ -21,6 +22,7 @@ _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 # It is possessive, so that a string of a hundred megabytes needs no memory for backtracking.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _BRACKET = re.compile(rb"[\[{\]}]")
+_NO_BEGINNING = re.compile(rb'[ \t\r]*+[^ \t\r\[{"\-0-9tfn]')  # of any JSON value
 
 
 def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
@@ -31,17 +33,17 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
     """
     if not line.strip(b" \t\r"):
         raise BadLine("bad-json", "found an empty line, expected a record")
-    if is_deeper(line, depth):
-        raise BadLine("bad-record", f"found more than {MAX_DEPTH} levels of nesting")
     if line.startswith(b"\xef\xbb\xbf"):
         raise BadLine("bad-json", "found a byte order mark before the record, expected `{`")
-    if line.strip(b"\0") == b"":
-        raise BadLine("bad-json", f"found {len(line)} NUL bytes, expected a record")
+    if b"\0" in line:
+        raise BadLine("bad-json", "found NUL bytes, expected a record")
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        where = f"byte {error.start} of the line"
-        raise BadLine("bad-json", f"found {line[error.start]:#04x} at {where}, which is not UTF-8") from None
+        raise BadLine("bad-json", f"found the byte {line[error.start]:#04x}, which is not UTF-8") from None
+    # Only now: a line that cannot be JSON, such as one in which a lost sector hides brackets, is none that is too deep.
+    if not _NO_BEGINNING.match(line) and is_deeper(line, depth):
+        raise BadLine("bad-record", f"found more than {MAX_DEPTH} levels of nesting")
 
     flaw: BadLine | None = None
 
@@ -75,8 +77,9 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
             text, object_pairs_hook=unique, parse_int=integer, parse_float=double, parse_constant=constant
         )
     except json.JSONDecodeError as error:
-        at = len(text[: error.pos].encode())
-        raise BadLine("bad-json", f"not JSON at byte {at} of the line: {_reason(error)}") from None
+        # What stands before it, and no second offset: the finding has that of the line.
+        after = f" after `{one_line(text[: error.pos][-30:])}`" if error.pos else ""
+        raise BadLine("bad-json", f"not JSON: {json_flaw(error)}{after}") from None
     # It is raised only now: a line that has a flaw and is not JSON either is broken, or a tail at the end of a file.
     if flaw:
         raise flaw
@@ -85,8 +88,29 @@ def parse(line: bytes, depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-def _reason(error: json.JSONDecodeError) -> str:
-    return (error.msg[:1].lower() + error.msg[1:]).removesuffix(" at")  # json puts a place after it
+class Doubt:
+    """The pieces of one line, looked at as they come: `take` returns whether no JSON can be in a line of these bytes.
+
+    What `parse` refuses as `bad-json` for its bytes alone, whatever else is in the line, need not be held.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = getincrementaldecoder("utf-8")()
+        self._blank = True
+
+    def take(self, piece: bytes) -> bytes | None:
+        """Bytes to be put behind the beginning of the line, so that `parse` refuses it too; None if it may be JSON."""
+        if b"\0" in piece:
+            return b"\0"
+        if self._blank:
+            if _NO_BEGINNING.match(piece):
+                return b""
+            self._blank = not piece.strip(b" \t\r")
+        try:
+            self._decoder.decode(piece)
+        except UnicodeDecodeError:
+            return b"\xff"
+        return None
 
 
 def _is_text(value: object) -> bool:

@@ -85,8 +85,13 @@ def _copies(home: Home, session: str | None) -> Iterator[str]:
             continue
         except OSError as error:
             raise disk.open_failure(directory, error) from None
-        paths = (os.path.join(directory, name) for name in names if name.endswith(".jsonl"))
+        paths = (os.path.join(directory, name) for name in names if _is_ours(name))
         yield from (path for path in paths if path != session)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file of Mino's can have that name; with a dot before it, it is an editor's, such as a lock link."""
+    return name.endswith(".jsonl") and not name.startswith(".")
 
 
 def _others(home: Home, turn_ids: Set[str], files: Sequence[str]) -> Iterator[str]:

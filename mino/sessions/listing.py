@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     """One conversation: `title` is its first question on one line, `created` the time of its first turn if known.
 
     `state` is the file's state by the loader (mino-record(5), STATES), or `unreadable`; `path` is the file, and `saved`
-    its time.
+    its time. `in_progress` is whether a writer has a turn there that has not ended.
     """
 
     name: str | None
@@ -33,6 +33,7 @@ class Entry(NamedTuple):
     bytes: int
     state: str
     path: str
+    in_progress: bool = False
 
 
 def list_sessions(home: Home) -> list[Entry]:
@@ -79,7 +80,8 @@ def _read(path: str, name: str | None, *, live: bool, in_use: bool) -> Iterator[
     if in_use:
         report.tolerate_writer()
     title, created = (make_title(first.user), id_time(first.turn_id)) if first else ("", None)
-    yield Entry(name, live, report.turns.total(), title, created, time, facts.st_size, report.state, path)
+    total, state, progress = report.turns.total(), report.state, report.in_progress
+    yield Entry(name, live, total, title, created, time, facts.st_size, state, path, progress)
 
 
 def make_title(question: str) -> str:

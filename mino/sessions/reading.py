@@ -62,7 +62,7 @@ def read_session(home: Home, keep: int | None = None, *, completed: bool = False
 
 def tell_state(path: str, report: Report, tell: Tell) -> None:
     """Report why the session is not clean. If it is invalid, raises InvalidData with that finding and a hint."""
-    if report.in_use:
+    if report.in_progress:
         tell(IN_USE)
     if report.state == "invalid":
         raise InvalidData(place(path, report.worst), advice(path, report))
@@ -134,10 +134,7 @@ def _read_report(place_of: Home | None, path: str, advance: Callable[[int], None
             message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
             report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
         return report
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise disk.open_failure(path, error) from None
+    fd = disk.open_readable(path)
     try:
         return _judge(fd, path, advance)
     finally:

@@ -8,7 +8,6 @@ import itertools
 import os
 import re
 import stat
-import time
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,12 +21,11 @@ from mino.journal.ids import new_id
 from mino.journal.loader import Loading
 from mino.journal.record import assistant_message, encode, turn_end, user_message
 from mino.journal.recovery import COPY_NAME
-from mino.text import shell_word
+from mino.text import LAST_TIME, now, shell_word, utc_stamp
 
 SUFFIX = ".jsonl"
 MAX_NAME_BYTES = 200  # with its additions, a name stays below the 255 bytes of most file systems
 _OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
-_LAST_TIME = 253_402_128_000.0  # 30 December 9999, which no time zone moves into the year 10000
 
 
 class Saved(NamedTuple):
@@ -188,7 +186,7 @@ def _is_another(copy: str, path: str) -> bool:
 
 def file_time(facts: os.stat_result) -> float:
     """When a file was written, in seconds since 1970, limited to what datetime holds: a backup can bring any time."""
-    return min(max(facts.st_mtime, 0.0), _LAST_TIME)
+    return min(max(facts.st_mtime, 0.0), LAST_TIME)
 
 
 def older_name(directory: str, name: str, saved: float) -> str:
@@ -197,16 +195,12 @@ def older_name(directory: str, name: str, saved: float) -> str:
 
 
 def _older_stem(name: str, saved: float) -> str:
-    return _OLDER.sub("", name) + ".~" + _utc(saved)
+    return _OLDER.sub("", name) + ".~" + utc_stamp(saved)
 
 
 def automatic_name(directory: str) -> str:
     """A free name for a conversation that has none."""
-    return _free(directory, "auto-" + _utc(time.time()), "")
-
-
-def _utc(seconds: float) -> str:
-    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(seconds))
+    return _free(directory, "auto-" + utc_stamp(now()), "")
 
 
 def _free(directory: str, stem: str, end: str) -> str:

@@ -7,7 +7,6 @@ rename and written after it: a crash in between loses the name, but never saves 
 """
 
 import os
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -21,7 +20,7 @@ from mino.journal.order import Turn
 from mino.sessions import saved
 from mino.sessions.conversation import Conversation
 from mino.sessions.saved import Saved
-from mino.text import shell_word
+from mino.text import now, shell_word
 
 
 class Replaced(NamedTuple):
@@ -179,7 +178,7 @@ def _keep(home: Home, conversation: Conversation, apart_from: str | None = None)
         equal = saved.find_equal(home.saved, conversation.journal)
         if equal is not None:
             return Saved(equal, is_new=False)
-        name = saved.older_name(home.saved, name, time.time()) if name else saved.automatic_name(home.saved)
+        name = saved.older_name(home.saved, name, now()) if name else saved.automatic_name(home.saved)
     return saved.store(home.saved, name, conversation.journal, keep_beginning=False)
 
 

@@ -112,6 +112,19 @@ def test_a_turn_that_is_only_in_a_saved_session_is_named_by_its_id(mino: Program
     assert session_of(mino.home) == FIRST
 
 
+def test_what_an_editor_has_open_is_no_file_that_may_hold_a_turn(mino: Program) -> None:
+    """Emacs marks a file that it has open by a link to no file; `forget` did its work, and then ended with 74."""
+    home = make_home(mino.home, LIVE, x=SECRET)
+    for file in (home / "sessions" / f".#{SESSION}", home / "saved" / ".#x.jsonl"):
+        file.symlink_to("ann@host.1234:1700000000")
+    write(home / "sessions" / f".~lock.{SESSION}", b",ann,host,;")  # a regular file does the same for others
+    swap = write(home / "saved" / ".x.jsonl", SECRET)
+    done = mino.run("history", "forget", "2")
+    assert done.status == 0 and files_with(home, "忘记我") == ["saved/.x.jsonl"]
+    assert done.err == f"mino: '{swap}' is not a file of Mino's, and it still names a turn\nhint: rm '{swap}'\n"
+    assert len([path for path in home.rglob(".#*") if path.is_symlink()]) == 2
+
+
 def test_what_an_editor_left_beside_the_session_is_told_and_stays(mino: Program) -> None:
     home = make_home(mino.home, LIVE, s=FIRST)
     backup = write(home / "sessions" / f"{SESSION}~", LIVE)

@@ -25,26 +25,36 @@ def held(home: Path) -> Iterator[Program]:
         lock.close()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["history", "show"],
-        ["history", "show", "--context"],
-        ["history", "verify"],
-        ["history", "verify", "--json"],
-        ["history", "export"],
-        ["session", "list"],
-        ["ask", "--dry-run", "第三个"],
-    ],
-)
-def test_a_reader_says_that_the_session_is_in_use(tmp_path: Path, words: list[str]) -> None:
-    home = make_home(tmp_path / "home", WRITING)
+READERS = [
+    ["history", "show"],
+    ["history", "show", "--context"],
+    ["history", "verify"],
+    ["history", "verify", "--json"],
+    ["history", "export"],
+    ["session", "list"],
+    ["ask", "--dry-run", "第三个"],
+]
+
+
+@pytest.mark.parametrize("words", READERS)
+def test_a_reader_is_silent_while_nothing_is_unfinished(tmp_path: Path, words: list[str]) -> None:
+    """A chat that waits at its prompt is no news to every command beside it."""
+    home = make_home(tmp_path / "home", completed(("Name a colour.", "蓝色 🔵")))
+    with held(home) as mino:
+        ended = mino.run(*words)
+    assert (ended.status, ended.err) == (0, "") and ended.out
+
+
+@pytest.mark.parametrize("tail", [b"", b'{"v":1,"seq":5,"ty', b"\0" * 4096])
+@pytest.mark.parametrize("words", READERS)
+def test_a_reader_says_that_the_session_is_in_use(tmp_path: Path, words: list[str], tail: bytes) -> None:
+    home = make_home(tmp_path / "home", WRITING + tail)
     with held(home) as mino:
         ended = mino.run(*words)
     assert ended.status == 0
     assert "mino: the session is in use by another process" in ended.err
     assert ended.out
-    assert session_of(home) == WRITING
+    assert session_of(home) == WRITING + tail
 
 
 @pytest.mark.parametrize("through", ["link", "disk"])

@@ -92,7 +92,7 @@ def test_settings_that_may_not_be_read_are_told(mino: Program, server: ScriptedS
     mino.write_session(GOOD)
     (mino.home / name).touch(0)
     stopped = mino.run("ask", "q", prefix=ordinary())
-    assert stopped.status == status and f"cannot read '{mino.home / name}': Permission denied" in stopped.err
+    assert stopped.status == status and f"cannot open '{mino.home / name}': Permission denied" in stopped.err
     assert not server.connections
 
 

@@ -46,7 +46,7 @@ def test_a_soul_that_exists_and_cannot_be_read_is_an_error(home: Home) -> None:
         read_soul(home)
     path.unlink()
     path.mkdir()
-    with pytest.raises(Misconfigured, match="Is a directory"):
+    with pytest.raises(Misconfigured, match="is neither a regular file nor a pipe"):
         read_soul(home)
 
 

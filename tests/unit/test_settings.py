@@ -199,7 +199,7 @@ def test_a_password_in_a_url_is_not_repeated() -> None:
 def test_a_file_that_is_not_there_sets_nothing(home: Home) -> None:
     assert read_config(home.config) == {}
     Path(home.config).mkdir()
-    with pytest.raises(Misconfigured, match="cannot read"):
+    with pytest.raises(Misconfigured, match="is neither a regular file nor a pipe"):
         read_config(home.config)
 
 

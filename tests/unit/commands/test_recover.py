@@ -103,7 +103,7 @@ def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, cap
         assert capfd.readouterr().out.splitlines() == [
             f"{path}: salvage would keep 2 turns",
             f"{path}:4: dropped: found an empty line, expected a record",
-            f"{path}:5-6: dropped: turn {SECOND}: it has no end; not JSON at byte 0 of the line: expecting value",
+            f"{path}:5-6: dropped: turn {SECOND}: it has no end; not JSON: expecting value",
             "> 甲？",
             "> 乙？",
         ]

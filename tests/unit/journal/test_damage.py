@@ -94,6 +94,12 @@ RECOVERED: dict[str, tuple[Damage, list[tuple[str, int]], str]] = {
         TORN_WRITE,
         "ci",
     ),
+    # What closes the brackets is lost, and the line seems to be nested deeper than a record may be.
+    "a lost sector in an answer with many brackets": (
+        lambda lines: b"".join(lines[:4]) + b'{"v":1,"output":[' + b"[" * 300 + b"\0" * 300 + b"]}\n" + lines[5],
+        TORN_WRITE,
+        "ci",
+    ),
     "a lost sector over the newline between both": (
         lambda lines: b"".join(lines)[:-110] + b"\0" * 30 + b"".join(lines)[-80:],
         [("tail-syntax", 5), ("open-turn", 4)],

@@ -1,6 +1,7 @@
 """Ids: the time in a new one, what is no plausible one, and which came before."""
 
 import random
+import re
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +23,16 @@ def test_a_new_id_is_a_uuid_of_version_7_that_carries_the_time() -> None:
     # All 74 random bits are used: each hex digit that is all random takes all its values.
     for place in [*range(13, 16), *range(17, 32)]:
         assert len({identifier[place] for identifier in ids}) == 16
+
+
+@pytest.mark.parametrize("seconds", [-(10**12), -1, -0.0001, 0, 32_503_680_000, 281_474_976_711, 10**12])
+def test_an_id_is_32_hex_digits_whatever_the_clock_says(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(time, "clock_gettime", lambda _clock: float(seconds))
+    ids = [new_id() for _ in range(100)]
+    assert all(re.fullmatch(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}", identifier) for identifier in ids)
+    seen = SeenIds()
+    assert len(set(ids)) == 100 and all(map(seen.add, ids))
+    assert {id_time(identifier) for identifier in ids} == {None}
 
 
 def test_ids_sort_by_time() -> None:

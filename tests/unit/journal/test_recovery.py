@@ -105,7 +105,7 @@ def test_without_a_copy_nothing_is_cut(path: Path, monkeypatch: pytest.MonkeyPat
     data = (CASES / "torn-last-newline.jsonl").read_bytes()
     path.write_bytes(data)
     monkeypatch.setattr(os, "urandom", lambda size: b"\1" * size)
-    monkeypatch.setattr(recovery.time, "gmtime", lambda: (2026, 12, 1, 10, 0, 0, 1, 335, 0))  # type: ignore[attr-defined]
+    monkeypatch.setattr(recovery, "now", lambda: 1_796_119_200.0)
     taken = path.parent / f"{FIRST}-recovery-20261201T100000Z-01010101.jsonl"
     taken.write_bytes(b"another copy")
     with pytest.raises(CannotCreate, match="File exists"):

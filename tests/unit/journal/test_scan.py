@@ -34,8 +34,8 @@ PIECES = [
 def test_lines_end_at_byte_0x0a_alone() -> None:
     data = "a\r\nb\u2028c\u2029d\u0085e\x0bf\x0cg\x1ch\n\n\r\ri".encode()
     whole, torn = list(scan.split([data]))
-    assert whole == ([b"a\r", "b\u2028c\u2029d\u0085e\x0bf\x0cg\x1ch".encode(), b""], True)
-    assert torn == ([b"\r\ri"], False)
+    assert whole == ([b"a\r", "b\u2028c\u2029d\u0085e\x0bf\x0cg\x1ch".encode(), b""], True, 0)
+    assert torn == ([b"\r\ri"], False, 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n", b"a", b"a\n", b"a\nb", b"\na", b"ab\n\ncd\n\n"])
@@ -46,20 +46,59 @@ def test_any_chunks_give_the_same_lines(data: bytes) -> None:
     for chunks in ([data], bytewise, *(random_chunks(data, choice) for _ in range(50))):
         whole: list[bytes] = []
         torn = b""
-        for lines, ended in scan.split(chunks):
+        for lines, ended, dropped in scan.split(chunks):
+            assert not dropped
             if ended:
                 assert not torn
                 whole += lines
             else:
-                [torn] = lines
+                torn = b"".join(lines)
         assert [*whole, torn] == expected
 
 
 def test_a_line_over_many_chunks_takes_linear_time() -> None:
     """50 MB in chunks of 1 KiB: joining at each chunk would move 1,300 GB."""
-    chunk = b"x" * 1024
-    [(lines, whole)] = list(scan.split([chunk] * 50_000 + [b"\n"]))
-    assert whole and len(lines[0]) == 50_000 * 1024
+    chunk = b"1" * 1024
+    [(lines, whole, dropped)] = list(scan.split([chunk] * 50_000 + [b"\n"]))
+    assert whole and len(lines[0]) == 50_000 * 1024 and not dropped
+
+
+RECORD = b'{"v":1,"seq":1,"type":"user_message","turn_id":"","text":"'
+RUBBISH = {
+    "zeros": [b"\0" * 4096],
+    "zeros in a record": [RECORD, b"a" * 4096, b"\0" * 4096],
+    "zeros late in a record": [RECORD, *[b"a" * 4096] * 400, b"\0" * 4096],
+    "letters": [b"x" * 4096],
+    "blanks, then letters": [b" " * 4096, b"\t" * 4096, b"x" * 4096],
+    "bytes that are not UTF-8": [RECORD, b"a" * 4096, b"\xe6\xb3", b"a" * 4096],
+    "letters, then zeros": [*[b"x" * 4096] * 400, b"\0" * 4096],
+    "brackets within what is no JSON": [b"x" * 4096, b"[" * 4096],
+}
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n{}\n{"])
+@pytest.mark.parametrize("pieces", RUBBISH.values(), ids=RUBBISH)
+def test_of_a_long_line_that_cannot_be_json_the_beginning_is_held(pieces: list[bytes], end: bytes) -> None:
+    """A power cut leaves NUL bytes, as many as the disk has room for: 400 MB of them took 800 MB of memory."""
+    chunks = [*pieces, *[pieces[-1]] * 2000]
+    size = sum(map(len, chunks))
+    first, *others = scan.split([*chunks, end])
+    held = b"".join(first.lines)
+    assert first.whole is bool(end) and len(held) + first.dropped == size and len(held) < 1_000_000
+    # It is judged as the whole line is.
+    assert (b"\0" in held) is any(b"\0" in piece for piece in pieces)
+    flaws = [scan.explain(line) for line in (held, b"".join(chunks))]
+    assert [isinstance(flaw, BadLine) and flaw.code for flaw in flaws] == ["bad-json"] * 2
+    assert others == ([([b"{}"], True, 0), ([b"{"], False, 0)] if end.startswith(b"\n{") else [])
+    [whole, *_] = scan.split([*chunks, end], hold=True)
+    assert b"".join(whole.lines[:1] if end else whole.lines) == b"".join(chunks) and not whole.dropped
+
+
+@pytest.mark.parametrize("chunk", [b" " * 4096, "法".encode() * 1365 + b"\xe6", b"[" * 4096, b"1" * 4096])
+def test_a_long_line_that_may_be_json_is_held(chunk: bytes) -> None:
+    chunks = [b'"' if chunk[-1:] == b"\xe6" else b"", *[chunk, b"\xb3\x95" if chunk[-1:] == b"\xe6" else b""] * 600]
+    [(lines, whole, dropped)] = scan.split([*chunks, b"\n"])
+    assert (b"".join(chunks), True, 0) == (lines[0], whole, dropped)
 
 
 def mutants(seed: int, count: int) -> Iterator[bytes]:

@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_checked_is_a_failure_by_its_kind(tmp_path: Path) 
     home = open_home(tmp_path / "home")
     with pytest.raises(NotFound, match="does not exist"):
         report_on(home, tmp_path / "没有")
-    with pytest.raises(StorageFailed, match="Is a directory"):
+    with pytest.raises(StorageFailed, match="is neither a regular file nor a pipe"):
         report_on(home, tmp_path)
     if obeys_modes():
         write(tmp_path / "closed", b"").chmod(0)
