@@ -19,7 +19,7 @@ from mino.terminal.prompt import STDIN, Complete, Lines, Prompt, to_text
 from mino.text import count
 
 LABEL = "Assistant> "
-CANCELLED = 2  # records: the question and the end
+_CANCELLED = 2  # records: the question and the end
 
 
 def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
@@ -138,7 +138,7 @@ class Chat(NamedTuple):
             # A signal that comes while the answer is being saved ends the chat after that.
             records = self.conversation.journal.seq - seq
             output.notice(
-                f"left the chat; the turn is saved as {'cancelled' if records == CANCELLED else 'completed'}"
+                f"left the chat; the turn is saved as {'cancelled' if records == _CANCELLED else 'completed'}"
                 if records
                 else "left the chat; the question was not sent"
             )

@@ -137,7 +137,7 @@ def test_earlier_input_comes_back_and_is_kept_in_no_file(mino: Program, server: 
         terminal.wait_for("You> x")
         terminal.press("\x15" + CTRL_D)
     made = {path.name for path in mino.home.parent.rglob("*") if path.is_file()}
-    assert made == {"sessions.lock", mino.session.name}
+    assert made == {".gitignore", "sessions.lock", mino.session.name}
 
 
 def test_tab_completes_commands_and_saved_names(mino: Program, server: ScriptedServer) -> None:
