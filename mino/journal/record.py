@@ -10,6 +10,7 @@ from mino.journal.strict import MAX_DEPTH, parse
 from mino.text import whole_characters
 
 VERSION = 1
+_ROOM = 1 << 18  # bytes: more than malloc takes from memory that it already has
 
 EndStatus = Literal["completed", "failed", "cancelled", "interrupted"]
 Item = dict[str, Any]
@@ -82,6 +83,7 @@ def encode(record: Record) -> bytes:
 
 
 def _dump(value: object) -> bytes:
+    bytearray(_ROOM)  # raises MemoryError; orjson ends the process by SIGSEGV where it gets no memory
     try:
         return orjson.dumps(value)
     except TypeError:  # orjson.JSONEncodeError is one: an integer over 64 bits, deep nesting

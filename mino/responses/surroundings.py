@@ -21,7 +21,7 @@ _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 # OpenSSL and the dynamic loader have no error of their own for it, and CPython forgets its own sometimes.
 _SAYS_NO_MEMORY = (
     *("malloc failure", "cannot allocate memory", "failed to map segment"),
-    "error return without exception set",
+    *("error return without exception set", "without setting an exception"),
 )
 _SAYS_NO_THREAD = ("can't start new thread", os.strerror(errno.EAGAIN))  # CPython; the embedded engine
 _DESCRIPTORS = 4  # that loading a library or looking up a name takes at the same time, at most
@@ -67,11 +67,11 @@ def loading(library: str) -> Iterator[None]:
     """Import `library` in this block. Raises Misconfigured if it is broken, Exhausted if something is lacking."""
     try:
         yield
-    except Exception as error:  # a broken library, or a file that has its name, can raise anything
+    except (Exception, SystemExit) as error:  # a broken library, or a file that has its name, can raise anything
         raise shortage(error) or _broken(library, error) from None
 
 
-def _broken(library: str, error: Exception) -> MinoError:
+def _broken(library: str, error: BaseException) -> MinoError:
     place = ""
     with suppress(Exception):  # it is broken
         spec = find_spec(library)

@@ -75,6 +75,7 @@ def under(*limits: tuple[int, int]) -> list[Word]:
     ("library", "text", "said"),
     [
         ("requests", "raise RuntimeError('no\\nluck')", "RuntimeError: no luck"),
+        ("requests", "raise SystemExit(3)", "SystemExit: 3"),
         ("requests", "import no_such_library", "No module named 'no_such_library'"),
         ("requests", "def f(:", "SyntaxError"),
         ("requests", "one = 1", "'requests' is not a package"),
@@ -147,3 +148,14 @@ def test_memory_that_runs_out_is_not_a_defect(mino: Program) -> None:
     assert ended.status == 74 and ended.err.startswith("mino: not enough memory\nhint: ")
     assert len(server.requests) == 1
     assert mino.types() == ["user_message", "failed"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep RLIMIT_AS")
+@pytest.mark.parametrize("megabytes", range(22, 46, 4))
+def test_every_limit_of_memory_is_reported(mino: Program, megabytes: int) -> None:
+    with ScriptedServer(always=completed("hi")) as server:
+        process = mino.start("ask", "q", server=server, prefix=under((resource.RLIMIT_AS, megabytes << 20)))
+        err = process.communicate(timeout=60)[1].decode()  # unchecked: hashlib adds lines of its own
+    assert process.returncode in (0, 74), err  # not SIGSEGV; how much Python itself needs differs
+    assert "attempt" not in err and "server" not in err
+    assert process.returncode == 0 or "ulimit" in err
