@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,13 +47,70 @@ def _usage_hint(mistake: click.UsageError) -> str:
     return f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help"
 
 
+@dataclass
+class _Call:
+    """What the command line says of where to work: the options that stand before or after a command's name."""
+
+    home: str | None = None
+    session: str | None = None
+
+    def find_home(self) -> "Home":
+        """The home that is meant. Raises as `find_home`."""
+        from mino.home import find_home
+
+        return find_home(self.home, os.environ)
+
+    def find_home_and_wait(self, wait: str | None) -> "tuple[Home, float]":
+        """As `find_home`, with the seconds to wait for a lock."""
+        from mino.settings import settle
+
+        place = self.find_home()
+        return place, settle({"wait": wait}, os.environ, place).wait
+
+    def choose_session(self, file: object = None) -> str | None:
+        """The name of the conversation that is meant, None for the current one. Raises UsageMistake beside a `file`."""
+        if self.session is not None and file:
+            raise UsageMistake("--session names a conversation, and so does FILE: give one of them")
+        return os.environ.get("MINO_SESSION") or None if self.session is None else self.session
+
+
+def _note(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    call = context.ensure_object(_Call)
+    if value is not None:
+        setattr(call, option.name or "", value)
+    output.name_call(call.home, call.session)
+
+
+_WITH_SESSION = ("mino-ask(1)", "mino-chat(1)", "mino-history(1)")  # the pages of the commands that take --session
+
+
 class _Command(click.Command):
-    """A command whose help is the sentence, two examples, the options, and the page that has the rest."""
+    """A command whose help is the sentence, two examples, the options, and the page that has the rest.
+
+    Every command takes `--home` and `--session` (to refuse it where it means nothing); the help shows what is useful.
+    """
+
+    hides_call = True
 
     def __init__(self, *args: Any, examples: tuple[str, str], page: str, **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
         self.page = page
+        for name, metavar, purpose in (
+            ("--session", "NAME", "The conversation (MINO_SESSION, else the current one)."),
+            ("--home", "DIR", "The home directory of Mino (MINO_HOME, else ~/.mino)."),
+        ):
+            hidden = self.hides_call and (name == "--home" or page not in _WITH_SESSION)
+            option = click.Option(
+                [name], metavar=metavar, help=purpose, hidden=hidden, expose_value=False, callback=_note
+            )
+            self.params.insert(0, option)
+
+    def invoke(self, context: click.Context) -> Any:
+        call = context.ensure_object(_Call)
+        if call.session is not None and not isinstance(self, click.Group) and self.page not in _WITH_SESSION:
+            raise click.UsageError("--session goes with ask, chat and history", context)
+        return super().invoke(context)
 
     def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
@@ -90,19 +148,19 @@ class _Group(_Command, click.Group):
         click.Command.format_options(self, context, formatter)
 
 
+class _Root(_Group):
+    hides_call = False
+
+
 @click.command(
-    cls=_Group,
+    cls=_Root,
     context_settings={"help_option_names": ["-h", "--help"]},
     page="mino(1)",
     examples=('mino ask "What is the capital of France?"', "mino chat"),
 )
-@click.option("--home", metavar="DIR", help="The home directory of Mino (MINO_HOME, else ~/.mino).")
 @click.version_option(__version__, prog_name="mino", message="%(prog)s %(version)s")
-@click.pass_context
-def cli(context: click.Context, home: str | None) -> None:
+def cli() -> None:
     """Ask language models from a shell, and keep the conversation."""
-    output.name_home(home)
-    context.obj = home
 
 
 # Commands that write to the session have it.
@@ -137,32 +195,33 @@ def server_options(command: Function) -> Function:
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
 @click.pass_obj
 def ask(
-    home: str | None, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
+    call: _Call, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
 ) -> None:
     """Ask one question and print the answer."""
     from mino.commands import ask as command
-    from mino.home import find_home, find_usable_home
+    from mino.home import find_usable_home
     from mino.settings import settle
 
-    place = find_usable_home(home, os.environ) if no_history else find_home(home, os.environ)
-    settings = settle(flags, os.environ, place)
+    if no_history and call.session is not None:
+        raise UsageMistake("--session names a conversation, and --no-history uses none: give one of them")
+    place = find_usable_home(call.home, os.environ) if no_history else call.find_home()
+    settings, session = settle(flags, os.environ, place), call.choose_session()
     if dry_run:
-        command.dry_run(place, settings, prompt, history=not no_history)
+        command.dry_run(place, session, settings, prompt, history=not no_history)
     else:
-        command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
+        command.ask(place, session, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 
 
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
 @click.pass_obj
-def chat(home: str | None, /, **flags: object) -> int:
+def chat(call: _Call, /, **flags: object) -> int:
     """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
-    from mino.home import find_home
     from mino.settings import settle
 
-    place = find_home(home, os.environ)
-    failure = command(place, settle(flags, os.environ, place), os.environ)
+    place = call.find_home()
+    failure = command(place, call.choose_session(), settle(flags, os.environ, place), os.environ)
     return failure.status if failure else 0
 
 
@@ -183,11 +242,11 @@ turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its n
 @click.option("--context", is_flag=True, help="Print the input that the next request starts with.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def show(home: str | None, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(call: _Call, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the turns with their number, time and status."""
     from mino.commands.show import show as command
 
-    command(_find_home(home), last=last, turn=turn, context=context, as_json=as_json)
+    command(call.find_home(), call.choose_session(), last=last, turn=turn, context=context, as_json=as_json)
 
 
 @history.command(
@@ -198,11 +257,11 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+def verify(call: _Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """Check the session, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
-    outcomes = command(_find_home(home), files, as_json=as_json, quiet=quiet)
+    outcomes = command(call.find_home(), call.choose_session(files), files, as_json=as_json, quiet=quiet)
     statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
     return min(statuses, key=WORST_FIRST.index, default=0)
 
@@ -217,14 +276,14 @@ def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bo
 @wait_option
 @click.pass_obj
 def recover(
-    home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
+    call: _Call, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
 ) -> int:
     """Cut an unfinished end and close an open turn."""
     from mino.commands.recover import recover as command
 
-    would_change = command(
-        *_find_home_and_wait(home, wait), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json
-    )
+    place, seconds = call.find_home_and_wait(wait)
+    session = call.choose_session(file)
+    would_change = command(place, session, seconds, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
     return 1 if would_change else 0
 
 
@@ -234,11 +293,12 @@ def recover(
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @wait_option
 @click.pass_obj
-def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
-    """Remove turns for good, from saved sessions and recovery copies too."""
+def forget(call: _Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
+    """Remove turns for good, from every conversation and recovery copy."""
     from mino.commands.forget import forget as command
 
-    command(*_find_home_and_wait(home, wait), turns, last=last, dry_run=dry_run)
+    place, seconds = call.find_home_and_wait(wait)
+    command(place, call.choose_session(), seconds, turns, last=last, dry_run=dry_run)
 
 
 @history.command(
@@ -255,11 +315,11 @@ def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: boo
 @turn_option
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
 @click.pass_obj
-def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -> None:
+def export(call: _Call, /, form: Any, turn: str | None, last: int | None) -> None:
     """Print the completed turns for readers or for other programs."""
     from mino.commands.export import export as command
 
-    command(_find_home(home), form=form, turn=turn, last=last)
+    command(call.find_home(), call.choose_session(), form=form, turn=turn, last=last)
 
 
 @cli.group(
@@ -267,7 +327,7 @@ def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -
     examples=('mino session save "before the details"', "mino session list"),
 )
 def session() -> None:
-    """Save, load and list conversations."""
+    """Keep conversations by name."""
 
 
 name_argument = click.argument("name", type=click.UNPROCESSED)
@@ -276,65 +336,88 @@ name_argument = click.argument("name", type=click.UNPROCESSED)
 @session.command(page="mino-session(1)", examples=("mino session new", "mino session new --wait 10"))
 @wait_option
 @click.pass_obj
-def new(home: str | None, /, wait: str | None) -> None:
-    """Start an empty conversation; the old one is saved first."""
+def new(call: _Call, /, wait: str | None) -> None:
+    """Empty the unnamed conversation, which is saved first."""
     from mino.commands.session import new as command
 
-    command(*_find_home_and_wait(home, wait))
+    command(*call.find_home_and_wait(wait))
+
+
+@session.command("open", page="mino-session(1)", examples=("mino session open garden", "mino session open"))
+@click.argument("name", required=False, type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def open_session(call: _Call, /, name: str | None, wait: str | None) -> None:
+    """Make the conversation NAME the current one, or without NAME the unnamed one."""
+    from mino.commands.session import open_ as command
+
+    command(*call.find_home_and_wait(wait), name)
 
 
 @session.command(page="mino-session(1)", examples=("mino session save draft", 'mino session save "第一稿"'))
 @name_argument
 @wait_option
 @click.pass_obj
-def save(home: str | None, /, name: str, wait: str | None) -> None:
-    """Save the conversation as NAME, a checkpoint."""
+def save(call: _Call, /, name: str, wait: str | None) -> None:
+    """Copy the current conversation to NAME, a checkpoint."""
     from mino.commands.session import save as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
 
 
 @session.command(page="mino-session(1)", examples=("mino session load draft", "mino session load draft --wait 10"))
 @name_argument
 @wait_option
 @click.pass_obj
-def load(home: str | None, /, name: str, wait: str | None) -> None:
-    """Go back to the saved session NAME; the old one is saved first."""
+def load(call: _Call, /, name: str, wait: str | None) -> None:
+    """Make the unnamed conversation a copy of NAME; what it held is saved first."""
     from mino.commands.session import load as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
 
 
-@session.command("open", page="mino-session(1)", examples=("mino session open garden", "mino session open kitchen"))
-@name_argument
+@session.command(page="mino-session(1)", examples=("mino session rename draft final", 'mino session rename a "第一稿"'))
+@click.argument("old", type=click.UNPROCESSED)
+@click.argument("new", type=click.UNPROCESSED)
 @wait_option
 @click.pass_obj
-def open_session(home: str | None, /, name: str, wait: str | None) -> None:
-    """Continue the saved session NAME, or start it."""
-    from mino.commands.session import open_ as command
+def rename(call: _Call, /, old: str, new: str, wait: str | None) -> None:
+    """Call the conversation OLD by the name NEW."""
+    from mino.commands.session import rename as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), old, new)
 
 
 @session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def list_sessions(home: str | None, /, as_json: bool) -> None:
+def list_sessions(call: _Call, /, as_json: bool) -> None:
     """List the conversations, newest first: time, turns, name, title."""
     from mino.commands.session import list_ as command
 
-    command(_find_home(home), as_json=as_json)
+    command(call.find_home(), as_json=as_json)
+
+
+@session.command(page="mino-session(1)", examples=("mino session clean --dry-run", "mino session clean --older 7"))
+@click.option("--older", type=click.FloatRange(min=0), default=30, metavar="DAYS", help="Only older copies (30).")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+@click.pass_obj
+def clean(call: _Call, /, older: float, dry_run: bool) -> None:
+    """Remove automatic copies and recovery copies."""
+    from mino.commands.session import clean as command
+
+    command(call.find_home(), older, dry_run=dry_run)
 
 
 @session.command(page="mino-session(1)", examples=("mino session delete draft", "mino session delete draft --wait 10"))
 @name_argument
 @wait_option
 @click.pass_obj
-def delete(home: str | None, /, name: str, wait: str | None) -> None:
-    """Delete the saved session NAME."""
+def delete(call: _Call, /, name: str, wait: str | None) -> None:
+    """Delete the conversation NAME."""
     from mino.commands.session import delete as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
 
 
 @session.command(
@@ -353,11 +436,11 @@ def delete(home: str | None, /, name: str, wait: str | None) -> None:
 )
 @wait_option
 @click.pass_obj
-def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: str | None) -> None:
-    """Make the saved session NAME from the messages in FILE."""
+def import_session(call: _Call, /, name: str, file: str, kind: Any, wait: str | None) -> None:
+    """Make the conversation NAME from the messages in FILE."""
     from mino.commands.session import import_ as command
 
-    command(*_find_home_and_wait(home, wait), name, file, kind)
+    command(*call.find_home_and_wait(wait), name, file, kind)
 
 
 @cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))
@@ -369,16 +452,3 @@ def completion(context: click.Context, /, shell: str, words: tuple[str, ...]) ->
     from mino.commands.completion import completion as command
 
     command(cli.to_info_dict(context.find_root()), shell, words, os.environ)
-
-
-def _find_home(home: str | None) -> "Home":
-    from mino.home import find_home
-
-    return find_home(home, os.environ)
-
-
-def _find_home_and_wait(home: str | None, wait: str | None) -> "tuple[Home, float]":
-    from mino.settings import settle
-
-    place = _find_home(home)
-    return place, settle({"wait": wait}, os.environ, place).wait

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from mino import turn
@@ -19,6 +20,7 @@ from mino.terminal.prompt import read_prompt
 
 def ask(
     home: Home | None,
+    session: str | None,
     settings: Settings,
     words: Sequence[str],
     environ: Mapping[str, str],
@@ -34,11 +36,16 @@ def ask(
     instructions = read_instructions(home, settings)
     with open_model(settings, environ) as model:
         keep = settings.context
-        opened = open_conversation(home, settings.wait, output.notice, keep) if home and history else nullcontext(None)
+        opened = (
+            open_conversation(home, session, settings.wait, output.notice, keep)
+            if home and history
+            else nullcontext(None)
+        )
         with opened as conversation:
             context = list(conversation.context) if conversation else []
             request = Request(model.name, instructions, context, question, _send_less(len(context)))
-            turn.run(conversation, model.client, request, output.AnswerStream(), format_answer if as_json else None)
+            format_whole = partial(format_answer, conversation.place.name if conversation else None)
+            turn.run(conversation, model.client, request, output.AnswerStream(), format_whole if as_json else None)
     if conversation and output.is_terminal(output.STDERR):
         turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
 
@@ -51,12 +58,12 @@ def _send_less(turns: int) -> str:
     return f"--context {fewer} sends fewer turns; mino session new starts a new conversation"
 
 
-def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:
+def dry_run(home: Home | None, session: str | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:
     """Print the request body that `ask` would send; it sends nothing, writes nothing, and needs no key."""
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
     context: Sequence[ContextTurn] = []
-    reading = read_session(home, settings.context, completed=True) if home and history else None
+    reading = read_session(home, session, output.notice, settings.context, completed=True) if home and history else None
     if reading:
         refuse_invalid(reading.path, reading.report)
         context = reading.turns
@@ -66,15 +73,16 @@ def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, hist
     output.show_json(request.body(first_step(settings)))
 
 
-def format_answer(turn_id: str | None, answer: Answer) -> str:
-    """`answer` as one line of JSON; `turn_id` is None if the turn is not saved."""
-    return output.format_json(answer_json(turn_id, answer))
+def format_answer(session: str | None, turn_id: str | None, answer: Answer) -> str:
+    """`answer` as one line of JSON; `session` is the conversation's name, `turn_id` None if the turn is not saved."""
+    return output.format_json(answer_json(session, turn_id, answer))
 
 
-def answer_json(turn_id: str | None, answer: Answer) -> dict[str, Any]:
+def answer_json(session: str | None, turn_id: str | None, answer: Answer) -> dict[str, Any]:
     """`answer` by `schemas/answer.v1.schema.json`."""
     return {
         "turn_id": turn_id,
+        "session": session,
         "status": answer.status,
         "text": answer.text,
         "refusal": answer.refusal,

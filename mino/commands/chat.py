@@ -11,8 +11,8 @@ from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
 from mino.model import Model, open_model, read_instructions
 from mino.responses.request import Request
-from mino.sessions import switch
-from mino.sessions.conversation import Conversation, open_conversation
+from mino.sessions.conversation import Conversation
+from mino.sessions.held import Held
 from mino.settings import Settings
 from mino.terminal import output
 from mino.terminal.prompt import STDIN, Complete, Lines, Prompt, to_text
@@ -22,7 +22,7 @@ LABEL = "Assistant> "
 _CANCELLED = 2  # records: the question and the end
 
 
-def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
+def chat(home: Home, session: str | None, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
     """Talk until the input ends or says `/exit`. A question that fails is reported, and the next may be asked.
 
     Without a terminal the last failure of a question is returned, because nobody has seen it. Raises Interrupted for
@@ -31,12 +31,12 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoErro
     """
     with (
         open_model(settings, environ) as model,
-        open_conversation(home, settings.wait, output.notice, settings.context) as conversation,
+        Held(home, session, settings.wait, output.notice, settings.context) as held,
     ):
         signals.install()  # from here on the terminal is in other modes, and must be restored
-        output.show_lines(format_banner(home, model, conversation))
+        output.show_lines(format_banner(model, held.conversation))
         with open_prompt(lambda typed: slash.complete(home, typed)) as prompt:
-            failure = Chat(home, settings, model, conversation, prompt).run()
+            failure = Chat(held, settings, model, prompt).run()
     output.show("Goodbye.\n")
     return None if output.is_terminal(STDIN) else failure
 
@@ -54,9 +54,9 @@ def open_prompt(complete: Complete) -> Iterator[Prompt]:
         yield Lines()
 
 
-def format_banner(home: Home, model: Model, conversation: Conversation) -> Iterator[str]:
+def format_banner(model: Model, conversation: Conversation) -> Iterator[str]:
     """The lines that a person needs before the first question."""
-    name = switch.live_name(home)
+    name = conversation.place.name
     turns = count(conversation.turns, "turn") if conversation.turns else "empty so far"
     yield f"Mino {__version__} - {model.name} {model.place}"
     yield f"History: {_short(conversation.journal.path)} ({f'{name}, ' if name else ''}{turns})"
@@ -75,11 +75,15 @@ def _is_command(text: str) -> bool:
 class Chat(NamedTuple):
     """One run of `chat`, with all that it needs open."""
 
-    home: Home
+    held: Held
     settings: Settings
     model: Model
-    conversation: Conversation
     prompt: Prompt
+
+    @property
+    def conversation(self) -> Conversation:
+        """The one that the chat holds now."""
+        return self.held.conversation
 
     def run(self) -> MinoError | None:
         """Take questions and commands until the end; the failure of the last question that failed.
@@ -119,7 +123,7 @@ class Chat(NamedTuple):
     def _take(self, text: str) -> None:
         if _is_command(text):
             before = len(self.conversation.context)
-            output.show_lines(slash.run(self.home, self.conversation, text))
+            output.show_lines(slash.run(self.held, text))
             if len(self.conversation.context) != before:
                 self._tell_size()
         else:
@@ -127,7 +131,7 @@ class Chat(NamedTuple):
 
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""
-        instructions = read_instructions(self.home, self.settings)
+        instructions = read_instructions(self.held.home, self.settings)
         context = list(self.conversation.context)
         send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
         request = Request(self.model.name, instructions, context, question, send_less)

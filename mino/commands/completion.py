@@ -59,7 +59,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 # What a value is, by the name of its option or argument in `mino.cli`; a name that is nowhere here is for a person.
 _FILES = {"file", "files", "home", "instructions", "model", "prompt"}
-_SESSIONS = {"name"}
+_SESSIONS = {"name", "old", "session"}
 _TURNS = {"turn", "turns"}
 _WORDS = {"context": ("all", "none")}
 
@@ -180,7 +180,7 @@ def _sessions(home: Home) -> Offer:
 def _turns(home: Home) -> Offer:
     from mino.sessions.reading import read_session
 
-    reading = read_session(home)
+    reading = read_session(home, None, lambda sentence: None)
     return [(str(turn.number), one_line(turn.user, 40)) for turn in reading.turns] if reading else []
 
 

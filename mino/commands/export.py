@@ -17,12 +17,12 @@ from mino.text import local_time
 Format = Literal["markdown", "text", "messages", "responses"]
 
 
-def export(home: Home, *, form: Format, turn: str | None, last: int | None) -> None:
+def export(home: Home, session: str | None, *, form: Format, turn: str | None, last: int | None) -> None:
     """Print the completed turns of the session, the `last` of them or one `turn`; stderr says how many are left out.
 
     Raises InvalidData if the session is damaged, NotFound for a turn that is not there or not completed.
     """
-    reading = read_session(home)
+    reading = read_session(home, session, output.notice)
     if reading:
         refuse_invalid(reading.path, reading.report)
     else:

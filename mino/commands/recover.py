@@ -8,36 +8,38 @@ from typing import Any
 from mino import disk, signals
 from mino.commands.session import READERS
 from mino.errors import InvalidData, SessionInUse
-from mino.home import Home, find_session, home_of, is_session
+from mino.home import Home
 from mino.journal import recovery
 from mino.journal.file import Journal
 from mino.journal.findings import Report, refuse_invalid
 from mino.journal.loader import Loading
 from mino.journal.recovery import Recovery
 from mino.journal.salvage import Region, Salvage, refuse_empty, rehearse, salvage
-from mino.sessions.conversation import format_recovery, lock_home
-from mino.sessions.reading import is_home_file, open_for_reading
+from mino.sessions.conversation import format_recovery, lock
+from mino.sessions.place import Place, find, place_of
+from mino.sessions.reading import open_for_reading
 from mino.terminal import output
 from mino.text import count, shell_word
 
 MAX_IMPORT = 16_000_000  # bytes of another program's file that are read for a hint
 
 
-def recover(home: Home, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool) -> bool:
-    """Recover the session, or `file`, and print what was done, or with `dry_run` what would be.
+def recover(
+    home: Home, session: str | None, wait: float, file: str | None, *, dry_run: bool, with_salvage: bool, as_json: bool
+) -> bool:
+    """Recover the conversation, or `file`, and print what was done, or with `dry_run` what would be.
 
     Returns whether a dry run found something to do. Raises InvalidData for an invalid file without
     `with_salvage`, for one of which no turn can be kept, and for one that is not Mino's, SessionInUse, StorageFailed
     and the like; the file is then as it was.
     """
-    path = find_session(home) if file is None else file
+    place, path = find(home, session, output.notice) if file is None else (place_of(home, file), file)
     if path is None:
         output.notice("there is no conversation yet")
         return False
-    place = home_of(home, path)
-    way_out = "mino session new" if place == home and is_session(home, path) else ""
+    way_out = "mino session new" if place and place.home == home and place.is_at(path) else ""
     with _open(place, wait, path, dry_run) as (journal, report):
-        if not is_home_file(place, path):
+        if not place:
             _refuse_stranger(journal, report)
         with signals.deferred():  # otherwise an unfinished recovery copy could stay
             done, salvaged = _rehearse(journal, report) if dry_run else _do(journal, report, with_salvage, way_out)
@@ -76,24 +78,24 @@ def _import_hint(journal: Journal) -> str:
 
 
 @contextmanager
-def _open(home: Home | None, wait: float, path: str, dry_run: bool) -> Iterator[tuple[Journal, Report]]:
+def _open(place: Place | None, wait: float, path: str, dry_run: bool) -> Iterator[tuple[Journal, Report]]:
     """The file at `path` and its report; for a dry run as a reader opens it, else as the one writer does."""
-    if dry_run and home:
-        with open_for_reading(home, path) as (fd, in_use):
+    if dry_run and place:
+        with open_for_reading(place, path) as (fd, in_use):
             if in_use:
-                raise SessionInUse("the session is in use by another process", "try again when it has ended")
-            yield _load(path, fd)
+                raise SessionInUse(f"{place} is in use by another process", "try again when it has ended")
+            yield _load(place, path, fd)
         return
-    with lock_home(home, wait, output.notice) if home else nullcontext():
-        if home and is_session(home, path):
-            find_session(home)  # it raises if there is more than one: then none is touched
+    with lock(place, wait, output.notice) if place else nullcontext():
+        if place and place.is_at(path):
+            place.find()  # it raises if there is more than one: then none is touched
         with disk.opened(path, os.O_RDONLY if dry_run else os.O_RDWR | os.O_APPEND) as fd:
-            yield _load(path, fd)
+            yield _load(place, path, fd)
 
 
-def _load(path: str, fd: int) -> tuple[Journal, Report]:
+def _load(place: Place | None, path: str, fd: int) -> tuple[Journal, Report]:
     report = Loading(disk.chunks(fd, path), all_findings=True).judge()
-    return Journal(path, fd, report.bytes, report.next_seq), report
+    return Journal(path, fd, report.bytes, report.next_seq, place.owner if place else ""), report
 
 
 def _rehearse(journal: Journal, report: Report) -> tuple[Recovery, Salvage | None]:

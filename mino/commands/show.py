@@ -12,12 +12,12 @@ from mino.terminal import output, pager
 from mino.text import local_time, rfc3339
 
 
-def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(home: Home, session: str | None, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the session's turns, the `last` of them or one `turn`; with `context` what the next request starts with.
 
     If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
     """
-    reading = read_session(home, last if turn is None else None, completed=context)
+    reading = read_session(home, session, output.notice, last if turn is None else None, completed=context)
     turns = reading.turns if reading else []
     if turn is not None:
         turns = [pick(turns, turn)]

@@ -30,7 +30,7 @@ class Removal:
     last_line: int
 
 
-def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
+def forget(path: str, turn_ids: Set[str], owner: str, *, dry_run: bool) -> list[Removal]:
     """Remove the turns from the file at `path`, in one rename, or with `dry_run` find them; returns where they are.
 
     A file without damage before its end is renumbered, as in a salvage; in any other file the lines that remain are
@@ -42,7 +42,7 @@ def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
             os.lseek(fd, 0, os.SEEK_SET)
             renumber = Loading(disk.chunks(fd, path)).judge().state != "invalid"
             os.lseek(fd, 0, os.SEEK_SET)
-            disk.replace(path, without(disk.chunks(fd, path), removals, renumber=renumber))
+            disk.replace(path, without(disk.chunks(fd, path), removals, renumber=renumber), owner)
     return removals
 
 

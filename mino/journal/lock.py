@@ -1,4 +1,4 @@
-"""`sessions.lock`: one writer, or any number of readers (mino(1), LOCKING).
+"""The lock of one conversation: one writer, or any number of readers (mino(1), LOCKING).
 
 A flock belongs to the open file, so the kernel releases it when the process ends, however it ends; a leftover file is
 never an error. A writer writes its pid and command into the file, and empties it when it ends in order. A free lock
@@ -22,7 +22,7 @@ _HOLDER_BYTES = 300
 
 
 class Lock:
-    """An open and locked `sessions.lock`; the lock ends with `close`, or with the process.
+    """An open and locked file; the lock ends with `close`, or with the process.
 
     `was_left` says that the writer before this one did not end in order.
     """
@@ -37,7 +37,7 @@ class Lock:
             os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
-        """Release the lock. The file stays: deleting it would let two processes lock two files of the same name."""
+        """Release the lock. The file stays: deleting it without the lock would let two processes lock two files."""
         os.close(self._fd)
 
 
@@ -61,8 +61,10 @@ def lock_shared(path: str) -> Lock | None:
     return None
 
 
-def lock_exclusive(path: str, patience: float) -> Lock:
+def lock_exclusive(path: str, patience: float, what: str) -> Lock:
     """The writer's lock on `path`, which is made if needed; waits `patience` seconds for another writer.
+
+    `what` is the conversation in words, for the message.
 
     Raises SessionInUse if another process still holds it, and StorageFailed, CannotCreate or AccessRefused if there
     can be no lock.
@@ -91,7 +93,7 @@ def lock_exclusive(path: str, patience: float) -> Lock:
         os.close(fd)
         waited = time.monotonic() - start
         if waited >= (max(patience, _READERS_WAIT) if only_readers else patience):
-            busy = "other processes keep reading the session" if only_readers else f"the session is in use by {holder}"
+            busy = f"other processes keep reading {what}" if only_readers else f"{what} is in use by {holder}"
             raise SessionInUse(busy, "wait for it with --wait SECONDS")
         time.sleep(_POLL)
 

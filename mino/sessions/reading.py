@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from mino import disk
 from mino.errors import InvalidData, NotFound, UsageMistake
-from mino.home import Home, find_session, home_of, is_session, wide_file, wide_places
+from mino.home import Home, wide_file, wide_places
 from mino.journal.findings import Finding, Report, advice, place
 from mino.journal.loader import Loading
 from mino.journal.lock import lock_shared
 from mino.journal.order import Turn
+from mino.sessions.place import Place, find, place_of
 from mino.text import Tell, one_line
 
 MIN_ID_DIGITS = 8  # fewer digits without a letter are the number of a turn
@@ -21,20 +22,21 @@ IN_USE = "the session is in use by another process; its unfinished end is not re
 
 
 class Reading(NamedTuple):
-    """The session as a reader finds it: its file, its turns, and the report on it."""
+    """A conversation as a reader finds it: which, its file, its turns, and the report on it."""
 
+    place: Place
     path: str
     turns: list[Turn]
     report: Report
 
 
 @contextmanager
-def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
-    """The file at `path` opened for reading, and whether a writer holds the session; a shared lock while it is open.
+def open_for_reading(place: Place, path: str) -> Iterator[tuple[int, bool]]:
+    """The file at `path` opened for reading, and whether a writer has the conversation; a shared lock while it is open.
 
     It never writes, creates or narrows anything.
     """
-    lock = lock_shared(home.lock)
+    lock = lock_shared(place.lock)
     try:
         with disk.opened(path) as fd:
             yield fd, lock is None
@@ -43,21 +45,24 @@ def open_for_reading(home: Home, path: str) -> Iterator[tuple[int, bool]]:
             lock.close()
 
 
-def read_session(home: Home, keep: int | None = None, *, completed: bool = False) -> Reading | None:
-    """The session with its last `keep` turns (`completed`: completed turns); None if there is no session file yet.
+def read_session(
+    home: Home, session: str | None, tell: Tell, keep: int | None = None, *, completed: bool = False
+) -> Reading | None:
+    """The conversation called `session`, or the current one, with its last `keep` turns (`completed`: completed turns).
 
-    The lock is released before the caller prints anything: a pager that waits must not stop a writer.
+    None if there is no unnamed conversation yet. The lock is released before the caller prints anything: a pager that
+    waits must not stop a writer. Raises as `place.find`.
     """
-    path = find_session(home)
+    place, path = find(home, session, tell)
     if path is None:
         return None
     limit = None if keep is None else min(keep, sys.maxsize)  # deque takes no more
-    with open_for_reading(home, path) as (fd, in_use):
+    with open_for_reading(place, path) as (fd, in_use):
         loading = Loading(disk.chunks(fd, path))
         turns = deque((turn for turn in loading if not completed or turn.status == "completed"), limit)
         if in_use:
             loading.report.tolerate_writer()
-    return Reading(path, list(turns), loading.report)
+    return Reading(place, path, list(turns), loading.report)
 
 
 def tell_state(path: str, report: Report, tell: Tell) -> None:
@@ -108,37 +113,24 @@ def check(home: Home, path: str, advance: Callable[[int], None]) -> Report:
 
     An unfinished end is no finding while a writer holds the session. Raises NotFound, AccessRefused or StorageFailed.
     """
-    place_of = home_of(home, path)
-    report = _read_report(place_of, path, advance)
-    if not is_home_file(place_of, path):
-        report.refuse_stranger()
-    return report
-
-
-def is_home_file(home: Home | None, path: str) -> bool:
-    """Whether `path` has the ending of Mino's files, and lies in a folder of `home`: it is a session whatever it holds.
-
-    Any other file is one only if a record is in it, because people name files of other programs too.
-    """
-    return home is not None and path.endswith(".jsonl")
-
-
-def _read_report(place_of: Home | None, path: str, advance: Callable[[int], None]) -> Report:
-    if place_of:
-        with open_for_reading(place_of, path) as (fd, in_use):
+    place = place_of(home, path)
+    if place:
+        with open_for_reading(place, path) as (fd, in_use):
             report = _judge(fd, path, advance)
-        session = is_session(place_of, path)
-        if in_use and session:
+        is_session = place.is_at(path)
+        if in_use and is_session:
             report.tolerate_writer()
-        for wide_path, mode, wanted in (*wide_file(path), *(wide_places(place_of) if session else ())):
+        for wide_path, mode, wanted in (*wide_file(path), *(wide_places(place.home) if is_session else ())):
             message = f"'{wide_path}' has mode {mode:04o}, expected {wanted:04o}"
             report.findings.insert(0, Finding("wide-permissions", 0, 0, message))
         return report
     fd = disk.open_readable(path)
     try:
-        return _judge(fd, path, advance)
+        report = _judge(fd, path, advance)
     finally:
         os.close(fd)
+    report.refuse_stranger()  # in a home it is a session whatever it holds; elsewhere only if a record is in it
+    return report
 
 
 def _judge(fd: int, path: str, advance: Callable[[int], None]) -> Report:

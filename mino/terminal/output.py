@@ -180,19 +180,27 @@ def notice(sentence: str) -> None:
     _tell("mino: ", sentence)
 
 
-_mino = "mino"  # how a hint calls this program
-_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=[a-z])")  # or a quoted word, which may be a name
+_home = _session = ""  # the options that the commands of hints need
+# A command of Mino's: the group 1 is of one that takes `--session`, and no path. Or a quoted word, which may be a name.
+_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=((?:ask|chat|history)\b(?![^;&]*/))?[a-z])")
 
 
-def name_home(home: str | None) -> None:
-    """Add `--home` to the commands of later hints, which would otherwise work on another conversation."""
-    global _mino
-    _mino = f"mino --home {shell_word(home)}" if home else "mino"
+def name_call(home: str | None, session: str | None) -> None:
+    """Add `--home` and `--session` to the commands of later hints, which would otherwise mean another conversation."""
+    global _home, _session
+    _home = f"--home {shell_word(home)} " if home else ""
+    _session = f"--session {shell_word(session)} " if session else ""
 
 
 def hint(command: str) -> None:
     """Write one `hint: ` line to stderr: what to run next."""
-    _tell("hint: ", _CALL.sub(lambda match: _mino + " " if match[0] == "mino " else match[0], command))
+    _tell("hint: ", _CALL.sub(_with_options, command))
+
+
+def _with_options(call: re.Match[str]) -> str:
+    if call[0] != "mino ":
+        return call[0]
+    return "mino " + _home + (_session if call[1] else "")
 
 
 def show_failure(failure: MinoError) -> None:

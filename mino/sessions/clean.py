@@ -1,0 +1,72 @@
+"""Removing what Mino kept by itself: automatic copies and recovery copies (mino-session(1), `clean`)."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from mino.errors import SessionInUse
+from mino.home import Home
+from mino.journal.recovery import COPY_NAME
+from mino.sessions import saved
+from mino.sessions.conversation import lock
+from mino.sessions.place import Place, current_name, place_of
+from mino.text import Tell, now
+
+
+class Removed(NamedTuple):
+    """A file that was removed, or would be, and its size in bytes."""
+
+    path: str
+    bytes: int
+
+
+def clean(home: Home, seconds: float, tell: Tell, *, dry_run: bool) -> list[Removed]:
+    """Remove the copies that are older than `seconds`, or with `dry_run` only find them.
+
+    What a person named stays, and so does the current conversation. One that is in use is passed over, and reported.
+    Raises StorageFailed, and as `lock`; then what was removed before is gone.
+    """
+    before = now() - seconds
+    found = _find(home, before, tell)
+    if dry_run:
+        return [each for removals in found.values() for each in removals]
+    done = []
+    for place, removals in found.items():
+        try:
+            with lock(place, 0, tell):
+                for each in removals:
+                    if _is_old(each.path, before):  # it may have been recovered, or asked, before the lock was held
+                        saved.remove(each.path)
+                        done.append(each)
+                if place.name is not None and not place.find():
+                    saved.remove(place.lock)
+        except SessionInUse as busy:
+            tell(f"{busy.message}; its copies stay")
+    return done
+
+
+def _find(home: Home, before: float, tell: Tell) -> dict[Place, list[Removed]]:
+    found: dict[Place, list[Removed]] = {}
+    current = current_name(home, tell)
+    for path in _copies(home):
+        place = place_of(home, path)
+        if place and _is_old(path, before) and not (place.name == current and place.is_at(path)):
+            found.setdefault(place, []).append(Removed(path, os.path.getsize(path)))
+    return found
+
+
+def _copies(home: Home) -> Iterator[str]:
+    for directory in (home.saved, home.sessions):
+        with suppress(OSError):
+            for file in sorted(os.listdir(directory)):
+                stem = file.removesuffix(saved.SUFFIX)
+                if COPY_NAME.fullmatch(stem) or (directory == home.saved and saved.is_automatic(stem)):
+                    yield os.path.join(directory, file)
+
+
+def _is_old(path: str, before: float) -> bool:
+    try:
+        return saved.file_time(os.stat(path, follow_symlinks=False)) < before
+    except OSError:
+        return False
