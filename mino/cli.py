@@ -81,30 +81,27 @@ def _note(context: click.Context, option: click.Parameter, value: str | None) ->
     output.name_call(call.home, call.session)
 
 
+_SESSION_HELP = "The conversation (MINO_SESSION, else the current one)."
 _WITH_SESSION = ("mino-ask(1)", "mino-chat(1)", "mino-history(1)")  # the pages of the commands that take --session
 
 
 class _Command(click.Command):
-    """A command whose help is the sentence, two examples, the options, and the page that has the rest.
+    """A command whose help is the sentence, two examples, the options, and the page that has the rest."""
 
-    Every command takes `--home` and `--session` (to refuse it where it means nothing); the help shows what is useful.
-    """
-
-    hides_call = True
+    is_root = False
 
     def __init__(self, *args: Any, examples: tuple[str, str], page: str, **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = examples
         self.page = page
-        for name, metavar, purpose in (
-            ("--session", "NAME", "The conversation (MINO_SESSION, else the current one)."),
-            ("--home", "DIR", "The home directory of Mino (MINO_HOME, else ~/.mino)."),
-        ):
-            hidden = self.hides_call and (name == "--home" or page not in _WITH_SESSION)
-            option = click.Option(
-                [name], metavar=metavar, help=purpose, hidden=hidden, expose_value=False, callback=_note
-            )
-            self.params.insert(0, option)
+        # The help shows them where they are most useful; they can stand after any command.
+        if self.is_root or page in _WITH_SESSION:
+            self._add("--session", "NAME", _SESSION_HELP, hidden=page == "mino-history(1)")
+        self._add("--home", "DIR", "The home directory of Mino (MINO_HOME, else ~/.mino).", hidden=not self.is_root)
+
+    def _add(self, name: str, metavar: str, purpose: str, *, hidden: bool) -> None:
+        option = click.Option([name], metavar=metavar, help=purpose, hidden=hidden, expose_value=False, callback=_note)
+        self.params.insert(0, option)
 
     def invoke(self, context: click.Context) -> Any:
         call = context.ensure_object(_Call)
@@ -149,7 +146,7 @@ class _Group(_Command, click.Group):
 
 
 class _Root(_Group):
-    hides_call = False
+    is_root = True
 
 
 @click.command(

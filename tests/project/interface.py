@@ -28,8 +28,8 @@ COMMANDS = dict(_commands())
 
 
 def options_of(command: click.Command) -> set[str]:
-    """All names of the options of `command`, but for --help, which every command has."""
-    parameters = [each for each in command.params if isinstance(each, click.Option)]
+    """All names of the options of `command`, but for those that its help leaves out, and --help, which all have."""
+    parameters = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     return {name for option in parameters for name in (*option.opts, *option.secondary_opts)}
 
 
