@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 
-from mino.errors import Exhausted, MinoError, Misconfigured
+from mino.errors import Exhausted, Interrupted, MinoError, Misconfigured
 from mino.text import one_line
 
 _LIMITS = "ulimit -a shows the limits of this shell"
@@ -67,7 +67,9 @@ def loading(library: str) -> Iterator[None]:
     """Import `library` in this block. Raises Misconfigured if it is broken, Exhausted if something is lacking."""
     try:
         yield
-    except (Exception, SystemExit) as error:  # a broken library, or a file that has its name, can raise anything
+    except Interrupted:
+        raise
+    except BaseException as error:  # a broken library, or a file that has its name, can raise anything
         raise shortage(error) or _broken(library, error) from None
 
 
