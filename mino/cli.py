@@ -5,17 +5,13 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from mino import __version__
 from mino.errors import MinoError, UsageMistake
-from mino.terminal import output
-
-if TYPE_CHECKING:
-    from mino.home import Home
+from mino.usage import Call, Root, usage_hint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,127 +26,12 @@ def run() -> int:
         status = cli.main(prog_name="mino", standalone_mode=False)
     except click.UsageError as mistake:
         message = mistake.message.rstrip(".")
-        raise UsageMistake(message[:1].lower() + message[1:], _usage_hint(mistake)) from None
+        raise UsageMistake(message[:1].lower() + message[1:], usage_hint(mistake)) from None
     return status if isinstance(status, int) else 0
 
 
-def _usage_hint(mistake: click.UsageError) -> str:
-    """The option that was probably meant, if one is near; else how to see what there is."""
-    from difflib import SequenceMatcher
-
-    wrong = getattr(mistake, "option_name", "")
-    for right in getattr(mistake, "possibilities", None) or ():
-        alike = SequenceMatcher(None, wrong, right).ratio()
-        # `--retry` is near `--retries`; `--session` is not near `--version`, though nearly as many letters are equal.
-        if alike >= 0.7 and wrong.lstrip("-")[:1] == right.lstrip("-")[:1]:
-            return f"did you mean {right}?"
-    return f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help"
-
-
-@dataclass
-class _Call:
-    """What the command line says of where to work: the options that stand before or after a command's name."""
-
-    home: str | None = None
-    session: str | None = None
-
-    def find_home(self) -> "Home":
-        """The home that is meant. Raises as `find_home`."""
-        from mino.home import find_home
-
-        return find_home(self.home, os.environ)
-
-    def find_home_and_wait(self, wait: str | None) -> "tuple[Home, float]":
-        """As `find_home`, with the seconds to wait for a lock."""
-        from mino.settings import settle
-
-        place = self.find_home()
-        return place, settle({"wait": wait}, os.environ, place).wait
-
-    def choose_session(self, file: object = None) -> str | None:
-        """The name of the conversation that is meant, None for the current one. Raises UsageMistake beside a `file`."""
-        if self.session is not None and file:
-            raise UsageMistake("--session names a conversation, and so does FILE: give one of them")
-        return os.environ.get("MINO_SESSION") or None if self.session is None else self.session
-
-
-def _note(context: click.Context, option: click.Parameter, value: str | None) -> None:
-    call = context.ensure_object(_Call)
-    if value is not None:
-        setattr(call, option.name or "", value)
-    output.name_call(call.home, call.session)
-
-
-_SESSION_HELP = "The conversation (MINO_SESSION, else the current one)."
-_WITH_SESSION = ("mino-ask(1)", "mino-chat(1)", "mino-history(1)")  # the pages of the commands that take --session
-
-
-class _Command(click.Command):
-    """A command whose help is the sentence, two examples, the options, and the page that has the rest."""
-
-    is_root = False
-
-    def __init__(self, *args: Any, examples: tuple[str, str], page: str, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.examples = examples
-        self.page = page
-        # The help shows them where they are most useful; they can stand after any command.
-        if self.is_root or page in _WITH_SESSION:
-            self._add("--session", "NAME", _SESSION_HELP, hidden=page == "mino-history(1)")
-        self._add("--home", "DIR", "The home directory of Mino (MINO_HOME, else ~/.mino).", hidden=not self.is_root)
-
-    def _add(self, name: str, metavar: str, purpose: str, *, hidden: bool) -> None:
-        option = click.Option([name], metavar=metavar, help=purpose, hidden=hidden, expose_value=False, callback=_note)
-        self.params.insert(0, option)
-
-    def invoke(self, context: click.Context) -> Any:
-        call = context.ensure_object(_Call)
-        if call.session is not None and not isinstance(self, click.Group) and self.page not in _WITH_SESSION:
-            raise click.UsageError("--session goes with ask, chat and history", context)
-        return super().invoke(context)
-
-    def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        formatter.write_text(self.help or "")
-        formatter.write_paragraph()
-        for example in self.examples:
-            formatter.write(f"  {example}\n")
-
-    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        formatter.write_text(f"See {self.page}.")
-
-
-class _Group(_Command, click.Group):
-    """A group of commands; without one it prints its help, which lists them, each with its whole sentence."""
-
-    command_class = _Command
-    group_class = type
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, **more)
-
-    def invoke(self, context: click.Context) -> Any:
-        result = super().invoke(context)
-        if context.invoked_subcommand is None:
-            click.echo(context.get_help())
-        return result
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, (command.help or "").rstrip(".")) for name, command in self.commands.items()])
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_commands(context, formatter)
-        click.Command.format_options(self, context, formatter)
-
-
-class _Root(_Group):
-    is_root = True
-
-
 @click.command(
-    cls=_Root,
+    cls=Root,
     context_settings={"help_option_names": ["-h", "--help"]},
     page="mino(1)",
     examples=('mino ask "What is the capital of France?"', "mino chat"),
@@ -160,8 +41,8 @@ def cli() -> None:
     """Ask language models from a shell, and keep the conversation."""
 
 
-# Commands that write to the session have it.
-wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session in use (0).")
+# Commands that take a lock have it.
+wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a conversation in use (0).")
 
 
 def server_options(command: Function) -> Function:
@@ -192,7 +73,7 @@ def server_options(command: Function) -> Function:
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
 @click.pass_obj
 def ask(
-    call: _Call, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
+    call: Call, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
 ) -> None:
     """Ask one question and print the answer."""
     from mino.commands import ask as command
@@ -212,7 +93,7 @@ def ask(
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
 @click.pass_obj
-def chat(call: _Call, /, **flags: object) -> int:
+def chat(call: Call, /, **flags: object) -> int:
     """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
     from mino.settings import settle
@@ -239,7 +120,7 @@ turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its n
 @click.option("--context", is_flag=True, help="Print the input that the next request starts with.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def show(call: _Call, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(call: Call, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the turns with their number, time and status."""
     from mino.commands.show import show as command
 
@@ -254,8 +135,8 @@ def show(call: _Call, /, last: int | None, turn: str | None, context: bool, as_j
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(call: _Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
-    """Check the session, or any files, and print every finding."""
+def verify(call: Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+    """Check the conversation, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
     outcomes = command(call.find_home(), call.choose_session(files), files, as_json=as_json, quiet=quiet)
@@ -272,9 +153,7 @@ def verify(call: _Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) -
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @wait_option
 @click.pass_obj
-def recover(
-    call: _Call, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
-) -> int:
+def recover(call: Call, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None) -> int:
     """Cut an unfinished end and close an open turn."""
     from mino.commands.recover import recover as command
 
@@ -290,7 +169,7 @@ def recover(
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @wait_option
 @click.pass_obj
-def forget(call: _Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
+def forget(call: Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
     """Remove turns for good, from every conversation and recovery copy."""
     from mino.commands.forget import forget as command
 
@@ -312,7 +191,7 @@ def forget(call: _Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wa
 @turn_option
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
 @click.pass_obj
-def export(call: _Call, /, form: Any, turn: str | None, last: int | None) -> None:
+def export(call: Call, /, form: Any, turn: str | None, last: int | None) -> None:
     """Print the completed turns for readers or for other programs."""
     from mino.commands.export import export as command
 
@@ -330,11 +209,21 @@ def session() -> None:
 name_argument = click.argument("name", type=click.UNPROCESSED)
 
 
+@session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def list_sessions(call: Call, /, as_json: bool) -> None:
+    """List the conversations, newest first."""
+    from mino.commands.session import list_ as command
+
+    command(call.find_home(), as_json=as_json)
+
+
 @session.command(page="mino-session(1)", examples=("mino session new", "mino session new --wait 10"))
 @wait_option
 @click.pass_obj
-def new(call: _Call, /, wait: str | None) -> None:
-    """Empty the unnamed conversation, which is saved first."""
+def new(call: Call, /, wait: str | None) -> None:
+    """Empty the unnamed conversation; what it held is saved."""
     from mino.commands.session import new as command
 
     command(*call.find_home_and_wait(wait))
@@ -344,8 +233,8 @@ def new(call: _Call, /, wait: str | None) -> None:
 @click.argument("name", required=False, type=click.UNPROCESSED)
 @wait_option
 @click.pass_obj
-def open_session(call: _Call, /, name: str | None, wait: str | None) -> None:
-    """Make the conversation NAME the current one, or without NAME the unnamed one."""
+def open_session(call: Call, /, name: str | None, wait: str | None) -> None:
+    """Make NAME (without it: the unnamed conversation) current."""
     from mino.commands.session import open_ as command
 
     command(*call.find_home_and_wait(wait), name)
@@ -355,8 +244,8 @@ def open_session(call: _Call, /, name: str | None, wait: str | None) -> None:
 @name_argument
 @wait_option
 @click.pass_obj
-def save(call: _Call, /, name: str, wait: str | None) -> None:
-    """Copy the current conversation to NAME, a checkpoint."""
+def save(call: Call, /, name: str, wait: str | None) -> None:
+    """Copy the current conversation to NAME."""
     from mino.commands.session import save as command
 
     command(*call.find_home_and_wait(wait), name)
@@ -366,8 +255,8 @@ def save(call: _Call, /, name: str, wait: str | None) -> None:
 @name_argument
 @wait_option
 @click.pass_obj
-def load(call: _Call, /, name: str, wait: str | None) -> None:
-    """Make the unnamed conversation a copy of NAME; what it held is saved first."""
+def load(call: Call, /, name: str, wait: str | None) -> None:
+    """Make the unnamed conversation a copy of NAME."""
     from mino.commands.session import load as command
 
     command(*call.find_home_and_wait(wait), name)
@@ -378,43 +267,33 @@ def load(call: _Call, /, name: str, wait: str | None) -> None:
 @click.argument("new", type=click.UNPROCESSED)
 @wait_option
 @click.pass_obj
-def rename(call: _Call, /, old: str, new: str, wait: str | None) -> None:
-    """Call the conversation OLD by the name NEW."""
+def rename(call: Call, /, old: str, new: str, wait: str | None) -> None:
+    """Give the conversation OLD the name NEW."""
     from mino.commands.session import rename as command
 
     command(*call.find_home_and_wait(wait), old, new)
-
-
-@session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.pass_obj
-def list_sessions(call: _Call, /, as_json: bool) -> None:
-    """List the conversations, newest first: time, turns, name, title."""
-    from mino.commands.session import list_ as command
-
-    command(call.find_home(), as_json=as_json)
-
-
-@session.command(page="mino-session(1)", examples=("mino session clean --dry-run", "mino session clean --older 7"))
-@click.option("--older", type=click.FloatRange(min=0), default=30, metavar="DAYS", help="Only older copies (30).")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
-@click.pass_obj
-def clean(call: _Call, /, older: float, dry_run: bool) -> None:
-    """Remove automatic copies and recovery copies."""
-    from mino.commands.session import clean as command
-
-    command(call.find_home(), older, dry_run=dry_run)
 
 
 @session.command(page="mino-session(1)", examples=("mino session delete draft", "mino session delete draft --wait 10"))
 @name_argument
 @wait_option
 @click.pass_obj
-def delete(call: _Call, /, name: str, wait: str | None) -> None:
+def delete(call: Call, /, name: str, wait: str | None) -> None:
     """Delete the conversation NAME."""
     from mino.commands.session import delete as command
 
     command(*call.find_home_and_wait(wait), name)
+
+
+@session.command(page="mino-session(1)", examples=("mino session clean --dry-run", "mino session clean --older 7"))
+@click.option("--older", type=click.FloatRange(min=0), default=30, metavar="DAYS", help="Only older copies (30).")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+@click.pass_obj
+def clean(call: Call, /, older: float, dry_run: bool) -> None:
+    """Remove automatic copies and recovery copies."""
+    from mino.commands.session import clean as command
+
+    command(call.find_home(), older, dry_run=dry_run)
 
 
 @session.command(
@@ -433,8 +312,8 @@ def delete(call: _Call, /, name: str, wait: str | None) -> None:
 )
 @wait_option
 @click.pass_obj
-def import_session(call: _Call, /, name: str, file: str, kind: Any, wait: str | None) -> None:
-    """Make the conversation NAME from the messages in FILE."""
+def import_session(call: Call, /, name: str, file: str, kind: Any, wait: str | None) -> None:
+    """Make NAME from the messages in FILE."""
     from mino.commands.session import import_ as command
 
     command(*call.find_home_and_wait(wait), name, file, kind)

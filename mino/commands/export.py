@@ -18,9 +18,9 @@ Format = Literal["markdown", "text", "messages", "responses"]
 
 
 def export(home: Home, session: str | None, *, form: Format, turn: str | None, last: int | None) -> None:
-    """Print the completed turns of the session, the `last` of them or one `turn`; stderr says how many are left out.
+    """Print the completed turns, the `last` of them or one `turn`; stderr says how many are left out.
 
-    Raises InvalidData if the session is damaged, NotFound for a turn that is not there or not completed.
+    Raises InvalidData if it is damaged, NotFound for a turn that is not there or not completed.
     """
     reading = read_session(home, session, output.notice)
     if reading:

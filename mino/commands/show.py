@@ -1,4 +1,4 @@
-"""`mino history show`: the session's turns, for a person or as JSON."""
+"""`mino history show`: the conversation's turns, for a person or as JSON."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from mino.text import local_time, rfc3339
 
 
 def show(home: Home, session: str | None, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
-    """Print the session's turns, the `last` of them or one `turn`; with `context` what the next request starts with.
+    """Print the turns, the `last` of them or one `turn`; with `context` what the next request starts with.
 
     If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
     """

@@ -1,4 +1,4 @@
-"""`mino history verify`: every finding of the session, or of any files. It never writes."""
+"""`mino history verify`: every finding of the conversation, or of any files. It never writes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -66,7 +66,7 @@ def read_session(
 
 
 def tell_state(path: str, report: Report, tell: Tell) -> None:
-    """Report why the session is not clean. If it is invalid, raises InvalidData with that finding and a hint."""
+    """Report why the conversation is not clean. If it is invalid, raises InvalidData with that finding and a hint."""
     if report.in_progress:
         tell(IN_USE)
     if report.state == "invalid":
@@ -111,7 +111,7 @@ def shown_status(turn: Turn, in_use: bool) -> str:
 def check(home: Home, path: str, advance: Callable[[int], None]) -> Report:
     """The report on the file at `path`, with all findings; `advance` gets the number of bytes of each piece read.
 
-    An unfinished end is no finding while a writer holds the session. Raises NotFound, AccessRefused or StorageFailed.
+    An unfinished end is no finding while a writer has it. Raises NotFound, AccessRefused or StorageFailed.
     """
     place = place_of(home, path)
     if place:
