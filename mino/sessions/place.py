@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mino import disk
-from mino.errors import InvalidData, NotFound, StorageFailed
+from mino.errors import InvalidData, MinoError, NotFound, StorageFailed
 from mino.home import Home
 from mino.journal.recovery import COPY_NAME
 from mino.sessions import saved
@@ -155,7 +155,7 @@ def missing(name: str) -> NotFound:
 
 
 def current_name(home: Home, tell: Tell) -> str | None:
-    """The name of the current conversation; None: the unnamed one. Raises as `disk.opened` does, but not NotFound."""
+    """The name of the current conversation; None: the unnamed one. Raises as `disk.opened`, but not NotFound."""
     try:
         with disk.opened(home.current) as fd:
             name = next(disk.chunks(fd, home.current), b"").decode().removesuffix("\n")
@@ -163,6 +163,8 @@ def current_name(home: Home, tell: Tell) -> str | None:
         return None
     except UnicodeDecodeError:
         name = ""
+    except MinoError as failure:
+        raise type(failure)(failure.message, "mino session open") from None
     if saved.name_flaw(name):
         tell(f"'{home.current}' holds no name of a conversation, so that the unnamed one is current")
         return None
