@@ -97,9 +97,9 @@ def session_of(home: Path) -> bytes:
 
 
 def saved_in(home: Path) -> dict[str, bytes]:
-    """The content of every file in `saved/`, by name without its ending."""
-    folder = home / "saved"
-    return {each.name.removesuffix(".jsonl"): each.read_bytes() for each in folder.iterdir()} if folder.is_dir() else {}
+    """The content of every file in `saved/` but the locks, by name without its ending."""
+    files = [each for each in (home / "saved").glob("*") if not each.name.endswith(".lock")]
+    return {each.name.removesuffix(".jsonl"): each.read_bytes() for each in files}
 
 
 def turns_of(content: bytes) -> list[Turn]:

@@ -78,7 +78,7 @@ def open_(home: Home, wait: float, name: str | None) -> None:
 
 
 def list_(home: Home, *, as_json: bool) -> None:
-    """Print all conversations, newest first. Raises as `list_sessions`."""
+    """Print all conversations, newest first. Raises InvalidData if more than one of them is unnamed."""
     entries = list_sessions(home, output.notice)
     if as_json:
         for entry in entries:
@@ -89,6 +89,7 @@ def list_(home: Home, *, as_json: bool) -> None:
         output.notice(IN_USE)
     if not entries:
         output.notice("there is no conversation yet")
+    Place(home, None).find()
 
 
 def rename(home: Home, wait: float, old: str, new: str) -> None:

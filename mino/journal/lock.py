@@ -61,7 +61,7 @@ def lock_shared(path: str) -> Lock | None:
     return None
 
 
-def lock_exclusive(path: str, patience: float, what: str) -> Lock:
+def lock_exclusive(path: str, patience: float, what: str = "the session") -> Lock:
     """The writer's lock on `path`, which is made if needed; waits `patience` seconds for another writer.
 
     `what` is the conversation in words, for the message.

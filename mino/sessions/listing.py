@@ -39,14 +39,13 @@ class Entry(NamedTuple):
 
 
 def list_sessions(home: Home, tell: Tell) -> list[Entry]:
-    """All conversations, newest first; one that is broken or cannot be read is an entry too. It writes nothing.
-
-    Raises InvalidData if there is more than one unnamed conversation.
-    """
+    """All conversations, newest first; one that is broken or cannot be read is an entry too. It writes nothing."""
     current = current_name(home, tell)
     paths = {name: saved.path_of(home.saved, name) for name in saved.names(home.saved)}
-    unnamed = Place(home, None).find()
-    entries = [*_read(Place(home, None), unnamed, current)] if unnamed else []
+    unnamed = Place(home, None)
+    entries: list[Entry] = []
+    for name in unnamed.session_names():
+        entries += _read(unnamed, os.path.join(home.sessions, name), current)
     for name, path in paths.items():
         entries += _read(Place(home, name), path, current)
     return sorted(entries, key=lambda entry: entry.saved, reverse=True)

@@ -48,7 +48,7 @@ class Place(NamedTuple):
         if self.name is not None:
             path = saved.path_of(self.home.saved, self.name)
             return path if os.path.lexists(path) else None
-        names = self._session_names()
+        names = self.session_names()
         if len(names) > 1:
             raise InvalidData(
                 f"there is more than one conversation in '{self.folder}': {', '.join(names)}",
@@ -66,7 +66,7 @@ class Place(NamedTuple):
 
         Raises StorageFailed, and as `disk.opened` does.
         """
-        names = self._session_names() if self.name is None else [self.name + saved.SUFFIX]
+        names = self.session_names() if self.name is None else [self.name + saved.SUFFIX]
         for path in (os.path.join(self.folder, name) for name in names):
             if os.path.lexists(path):
                 disk.sync_file(path)
@@ -91,7 +91,8 @@ class Place(NamedTuple):
             if removed:
                 disk.sync_directory(directory)
 
-    def _session_names(self) -> list[str]:
+    def session_names(self) -> list[str]:
+        """The names of the files in `sessions/` that are session files; there should be one at most."""
         try:
             return sorted(filter(SESSION_NAME.fullmatch, os.listdir(self.folder)))
         except FileNotFoundError:
