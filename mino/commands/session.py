@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal
 
 from mino import disk
-from mino.errors import CannotCreate, InvalidData, NotFound
+from mino.errors import CannotCreate, InvalidData
 from mino.formats import eino, messages
 from mino.formats.pairs import Imported
 from mino.home import Home
@@ -48,9 +49,7 @@ def save(home: Home, wait: float, name: str) -> None:
         output.notice(f"'{name}' is the current conversation; there is nothing to save")
         return
     path = place.find()
-    if path is None:
-        raise NotFound("there is no conversation yet", "mino ask QUESTION")
-    with saved.open_ended(path) as content:
+    with saved.open_ended(path) if path else nullcontext(saved.NOTHING) as content:
         _tell(format_saved(switch.save(home, name, wait, output.notice, content)))
 
 

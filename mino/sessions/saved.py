@@ -50,6 +50,8 @@ class Content(NamedTuple):
     turns: int
 
     def chunks(self) -> Iterator[bytes]:
+        if not self.size:
+            return
         os.lseek(self.fd, 0, os.SEEK_SET)
         left = self.size
         for chunk in disk.chunks(self.fd, self.path):
@@ -100,6 +102,9 @@ def names(directory: str) -> list[str]:
         raise disk.open_failure(directory, error) from None
     found = [file.removesuffix(SUFFIX) for file in files if file.endswith(SUFFIX)]
     return sorted(name for name in found if not name_flaw(name))
+
+
+NOTHING = Content("", -1, 0, 0)  # what a conversation that is not there yet holds
 
 
 @contextmanager

@@ -182,7 +182,7 @@ def notice(sentence: str) -> None:
 
 _home = _session = ""  # the options that the commands of hints need
 # A command of Mino's: the group 1 is of one that takes `--session`, and no path. Or a quoted word, which may be a name.
-_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=((?:ask|chat|history)\b(?![^;&]*/))?[a-z])")
+_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=((?:ask|chat|history)\b(?![^;&]*/))|[a-z])")
 
 
 def name_call(home: str | None, session: str | None) -> None:

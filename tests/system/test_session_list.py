@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 
 from mino.journal import schema
 from tests.homes import (
+    SESSION,
     completed,
-    go_on,
     make_home,
+    numbered,
     save,
-    session_of,
     write,
 )
 from tests.system.program import ROOT, Ended, Program, Word
@@ -29,7 +29,7 @@ def mino(home: Path, *words: Word, prefix: Sequence[Word] = ()) -> Ended:
     return Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("session", *words, prefix=prefix)
 
 
-def test_list_is_newest_first_and_marks_the_live_one(tmp_path: Path) -> None:
+def test_list_is_newest_first_and_marks_the_current_one(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", OLD, english=OTHER)
     save(home, "中文名", completed(("长" * 41, "好")))
     save(home, "exact", completed(("x" * 40, "y")))
@@ -56,17 +56,20 @@ def test_list_as_json_follows_its_schema(tmp_path: Path) -> None:
     write(home / "saved" / ".hidden.jsonl", OLD)
     (home / "saved" / "notes.txt").touch()
     mino(home, "open", "work")
-    go_on(home, MORE)
+    write(home / "saved" / "work.jsonl", numbered(OLD, MORE))
 
     done = mino(home, "list", "--json")
 
     entries = {entry["name"]: entry for entry in map(json.loads, done.out.splitlines())}
     for entry in entries.values():
         Draft202012Validator(schema.load("session.v1")).validate(entry)
-    assert entries.keys() == {"work", "broken", "link"}
+    assert entries.keys() == {None, "work", "broken", "link"}
     work = entries["work"]
-    assert (work["live"], work["turns"], work["title"], work["state"]) == (True, 3, "你好，我是张三", "clean")
-    assert work["bytes"] == len(session_of(home))
+    assert (work["current"], work["turns"], work["title"], work["state"]) == (True, 3, "你好，我是张三", "clean")
+    assert work["bytes"] == len(numbered(OLD, MORE))
+    assert {name: entry["session_id"] for name, entry in entries.items() if entry["session_id"]} == {
+        None: SESSION.removesuffix(".jsonl")
+    }
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", work["created"])
     assert (entries["broken"]["state"], entries["broken"]["turns"]) == ("invalid", 0)
     assert entries["link"]["state"] == "unreadable"
