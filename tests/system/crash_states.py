@@ -16,7 +16,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from tests.homes import completed, numbered
 from tests.replies import completed as reply
 from tests.server import ScriptedServer
 from tests.system.crash_check import COPY, Facts, all_turns, build, find_flaws, turns_in
-from tests.system.crash_disk import Disk, Event, Tree
+from tests.system.crash_disk import TEMPORARY, Disk, Event, Tree
 from tests.system.crash_trace import Job, Run, trace
 
 ID = "0193a0b1c2d37000800000000000000a"
@@ -33,6 +33,8 @@ EARLIER = completed(("earlier question", "earlier answer"))
 LIVE = completed(("live question", "live answer"), ("现场的问题", "现场的回答 🙂" * 30))
 OTHER = completed(("other question", "other answer"))
 SECRET = completed(("forget 忘记我", "forgotten 回答"))
+OLD = [completed((f"old question {number}", "old answer")) for number in range(3)]
+STAMP = "-recovery-20260101T000000Z-01234567"
 WITH_SECRET = numbered(EARLIER, SECRET, OTHER)
 ENOUGH = 200  # flaws, after which no more states are looked at
 TEXTS = '[{"role":"user","content":"imported question"},{"role":"assistant","content":"imported answer"}]'
@@ -62,26 +64,45 @@ HOMES: dict[str, Tree] = {
     "saved sessions": make(LIVE, work=EARLIER, other=OTHER),
     "a copy of it": make(LIVE, same=LIVE, other=OTHER),
     "a named session": make(LIVE, "work", work=EARLIER, other=OTHER),
+    "a torn named one": make(LIVE, work=numbered(EARLIER, OTHER)[:-30]),
+    "recovery copies": make(LIVE, "work", [], work=EARLIER, **{f"work{STAMP}": numbered(EARLIER, LIVE)}),
+    "old copies": make(
+        LIVE, "", [OLD[0]], work=EARLIER, **{"auto-20260101T000000Z": OLD[1], "work.~20260101T000000Z~": OLD[2]}
+    ),
     "a secret": make(WITH_SECRET, "", [WITH_SECRET + b'{"v":1,"se'], a=numbered(SECRET, OTHER), b=SECRET, c=EARLIER),
 }
 
 
 class Command(NamedTuple):
-    """A command: its words, its lines of input, and the turns that it takes away."""
+    """A command: its words, its lines of input, the turns that it takes away, and the conversation that it writes."""
 
     words: Sequence[str]
     stdin: str = ""
     removed: bytes = b""
+    name: str = ""
 
 
 ASK = Command(["ask", "new question"])
 RECOVER = Command(["history", "recover"])
-SAVE = Command(["session", "save", "other"])
+SAVE = Command(["session", "save", "other"], name="other")
 NEW = Command(["session", "new"])
 UNDO = Command(["chat"], "/undo\n")
 FORGET = Command(["history", "forget", turns_in(SECRET)[0].turn_id], removed=SECRET)
-IMPORT = Command(["session", "import", "imported", "FILE", "--from", "messages"])
-NEXT = (ASK, NEW, Command(["session", "save", "kept"]), RECOVER)
+IMPORT = Command(["session", "import", "imported", "FILE", "--from", "messages"], name="imported")
+ASK_WORK = Command(["ask", "new question", "--session", "work"], name="work")
+RENAME = Command(["session", "rename", "work", "final"], name="final")
+CURRENT = ("open", "new", "load", "rename", "delete")  # what changes which conversation is current
+
+
+def next_commands(command: Command) -> list[Command]:
+    """What is run after a kill of `command`: itself, and others that take the same lock."""
+    if not command.name:
+        return [command, *(each for each in (ASK, NEW, RECOVER) if each != command)]
+    ask = Command(["ask", "new question", "--session", command.name], name=command.name)
+    recover = Command(["history", "recover", "--session", command.name], name=command.name)
+    return [command, *(each for each in (ask, recover) if each != command)]
+
+
 RUNS = [
     *(
         (place, ASK)
@@ -100,12 +121,21 @@ RUNS = [
     ("an invalid session", Command(["history", "recover", "--salvage"])),
     *((place, NEW) for place in ("a session", "a copy of it", "a named session")),
     *((place, SAVE) for place in ("a session", "saved sessions", "a torn session")),
-    ("a copy of it", Command(["session", "save", "same"])),
+    ("a copy of it", Command(["session", "save", "same"], name="same")),
     *((place, Command(["session", "load", "other"])) for place in ("saved sessions", "a named session")),
     ("a named session", Command(["session", "load", "work"])),
-    ("a named session", Command(["session", "open", "other"])),
-    ("a named session", Command(["session", "open", "fresh"])),
-    ("a named session", Command(["session", "delete", "work"], removed=EARLIER)),
+    *(("a named session", Command(["session", "open", name], name=name)) for name in ("other", "fresh")),
+    ("a named session", Command(["session", "open"])),
+    (
+        "recovery copies",
+        Command(["session", "delete", "work"], removed=EARLIER, name="work"),
+    ),
+    ("recovery copies", RENAME),
+    ("old copies", Command(["session", "clean", "--older", "0"], removed=b"".join(OLD))),
+    *((place, ASK_WORK) for place in ("nothing", "an empty home", "a session", "saved sessions", "a torn named one")),
+    ("a torn named one", Command(["history", "recover", "--session", "work"], name="work")),
+    ("saved sessions", Command(["chat"], "one\n/open work\ntwo\n/open fresh\nthree\n/open\nfour\n")),
+    ("saved sessions", Command(["chat", "--session", "work"], "one\n/undo\n/clear\ntwo\n", name="work")),
     *((place, IMPORT) for place in ("nothing", "saved sessions")),
     *((place, UNDO) for place in ("a session", "a named session")),
     ("a secret", FORGET),
@@ -141,8 +171,8 @@ class Crashes:
         for (start, command), run in zip(starts, self._trace(starts), strict=True):
             if run.status != 0:
                 self.flaws.append(f"{start.story}, {_name(command)}: status {run.status}: {run.output}")
-            others = [command, *(other for other in NEXT if other != command)]
-            next_ones = [(moment, other) for moment in self._try(start, command, run) for other in others]
+            killed = self._try(start, command, run)
+            next_ones = [(moment, other) for moment in killed for other in next_commands(command)]
             kills = len(next_ones) if self._kills is None else min(self._kills, len(next_ones))
             after += self._chance.sample(next_ones, kills)
         for (moment, command), run in zip(after, self._trace(after), strict=True):
@@ -164,6 +194,8 @@ class Crashes:
         disk, facts = copy.deepcopy(start.disk), copy.deepcopy(start.facts)
         disk.restart()
         facts.saved -= set(turns_in(command.removed))
+        facts.renames = facts.renames or "rename" in command.words
+        touched = {path for event in run.events for path in (event.path, event.other)}
         moments: list[Moment] = []
         for number, event in enumerate([*run.events, Event("exit")]):
             story = f"{start.story}, {_name(command)} to call {number} ({event.call} {event.path or event.fd})"
@@ -175,7 +207,7 @@ class Crashes:
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):
                 facts.saved |= all_turns(disk.tree()) - set(turns_in(command.removed))
-                self._hold(disk, command, story)
+                self._hold(disk, command, story, touched)
                 self._cut(disk, facts, story, start.home)
             if disk.changes(event):
                 self._cut(disk, facts, story, start.home)
@@ -186,14 +218,18 @@ class Crashes:
         if disk.unsettled():
             moments.append(Moment(copy.deepcopy(disk), copy.deepcopy(facts), story + ", killed; then", home))
 
-    def _hold(self, disk: Disk, command: Command, story: str) -> None:
-        """Nothing that is there now may be lost any more, and nothing that is not may come back."""
+    def _hold(self, disk: Disk, command: Command, story: str, touched: Set[str]) -> None:
+        """Nothing that is there now may be lost any more, and nothing that is not may come back.
+
+        What another command left of other conversations is that of those, whose next writer syncs it.
+        """
         now = disk.tree()
         if any(
             turn.question.encode() in (content or b"") for turn in turns_in(command.removed) for content in now.values()
         ):
             self.flaws.append(f"{story}: what it removed is still there")
-        if paths := disk.unsettled():
+        paths = [path for path in disk.unsettled() if path in touched or _concerns(command, path)]
+        if paths:
             self.flaws.append(f"{story}: not synced: {', '.join(paths)}")
 
     def _cut(self, disk: Disk, facts: Facts, story: str, home: str) -> None:
@@ -210,6 +246,16 @@ class Crashes:
             shutil.rmtree(place)
 
 
+def _concerns(command: Command, path: str) -> bool:
+    """Whether `command` relies on what it finds at `path`, though it does not touch it."""
+    folder, name = os.path.split(path)
+    if name == "current":
+        return command.words[1:2] != [] and command.words[1] in CURRENT
+    if os.path.basename(folder) == "saved":
+        return bool(command.name) and name.startswith(command.name)
+    return not name.startswith(TEMPORARY) and (name != "saved" or bool(command.name))
+
+
 def _is_promise(event: Event, command: Command, run: Run) -> bool:
     """Whether `event` says that all is saved: it sends the question, shows the next prompt, or ends with success.
 
@@ -217,7 +263,7 @@ def _is_promise(event: Event, command: Command, run: Run) -> bool:
     more is forgotten.
     """
     if event.call == "exit":
-        is_writer = any(each.call == "pwrite" for each in run.events)
+        is_writer = any(each.call == "pwrite" for each in run.events) or "open" in command.words
         return is_writer and (run.status == 0 or (run.status == 66 and command.removed != b""))
     return event.call == "send" or (event.call, event.data) == ("show", b"You> ")
 
