@@ -10,7 +10,7 @@ from mino.home import Home
 from mino.journal.recovery import COPY_NAME
 from mino.sessions import saved
 from mino.sessions.conversation import lock
-from mino.sessions.place import Place, current_name, place_of
+from mino.sessions.place import Place, current_name, is_name, place_of
 from mino.text import Tell, now
 
 
@@ -42,7 +42,8 @@ def clean(home: Home, seconds: float, tell: Tell, *, dry_run: bool) -> list[Remo
                 if place.name is not None and not place.find():
                     saved.remove(place.lock)
         except SessionInUse as busy:
-            tell(f"{busy.message}; its copies stay")
+            if removals:
+                tell(f"{busy.message}; its copies stay")
     return done
 
 
@@ -53,16 +54,27 @@ def _find(home: Home, before: float, tell: Tell) -> dict[Place, list[Removed]]:
         place = place_of(home, path)
         if place and _is_old(path, before) and not (place.name == current and place.is_at(path)):
             found.setdefault(place, []).append(Removed(path, os.path.getsize(path)))
+    for file in _files(home.saved):
+        place = Place(home, file.removesuffix(".lock"))
+        if place.name != file and is_name(place.owner) and not place.find():
+            found.setdefault(
+                place, []
+            )  # whoever deleted or made it was killed, and may have left more
     return found
 
 
 def _copies(home: Home) -> Iterator[str]:
     for directory in (home.saved, home.sessions):
-        with suppress(OSError):
-            for file in sorted(os.listdir(directory)):
-                stem = file.removesuffix(saved.SUFFIX)
-                if COPY_NAME.fullmatch(stem) or (directory == home.saved and saved.is_automatic(stem)):
-                    yield os.path.join(directory, file)
+        for file in _files(directory):
+            stem = file.removesuffix(saved.SUFFIX)
+            if COPY_NAME.fullmatch(stem) or (directory == home.saved and saved.is_automatic(stem)):
+                yield os.path.join(directory, file)
+
+
+def _files(directory: str) -> list[str]:
+    with suppress(OSError):
+        return sorted(os.listdir(directory))
+    return []
 
 
 def _is_old(path: str, before: float) -> bool:

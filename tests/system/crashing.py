@@ -72,9 +72,8 @@ def changes_disk(step: str, what: Any, how: Any = None) -> bool:
 
 def undo(home: str) -> int:
     """What `/undo` does."""
-    place = Home(home, is_default=False)
-    with open_conversation(place, 0, print) as conversation:
-        switch.undo(place, conversation)
+    with open_conversation(Home(home, is_default=False), None, 0, print) as conversation:
+        switch.undo(conversation)
     return 0
 
 
