@@ -206,7 +206,9 @@ class Crashes:
             disk.apply(event)
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):
-                facts.saved |= all_turns(disk.tree()) - set(turns_in(command.removed))
+                unsettled = disk.unsettled()
+                settled = {path: content for path, content in disk.tree().items() if path not in unsettled}
+                facts.saved |= all_turns(settled) - set(turns_in(command.removed))
                 self._hold(disk, command, story, touched)
                 self._cut(disk, facts, story, start.home)
             if disk.changes(event):
@@ -249,11 +251,12 @@ class Crashes:
 def _concerns(command: Command, path: str) -> bool:
     """Whether `command` relies on what it finds at `path`, though it does not touch it."""
     folder, name = os.path.split(path)
-    if name == "current":
+    own, others = ("saved", "sessions") if command.name else ("sessions", "saved")
+    if name == "current":  # a temporary file of it is removed by the next command that changes it
         return command.words[1:2] != [] and command.words[1] in CURRENT
-    if os.path.basename(folder) == "saved":
-        return bool(command.name) and name.startswith(command.name)
-    return not name.startswith(TEMPORARY) and (name != "saved" or bool(command.name))
+    if own == os.path.basename(folder):
+        return name.startswith(command.name)
+    return others not in (name, os.path.basename(folder)) and not name.startswith(TEMPORARY)
 
 
 def _is_promise(event: Event, command: Command, run: Run) -> bool:
