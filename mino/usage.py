@@ -46,10 +46,18 @@ class Call:
         return place, settle({"wait": wait}, os.environ, place).wait
 
     def choose_session(self, file: object = None) -> str | None:
-        """The name of the conversation that is meant, None for the current one. Raises UsageMistake beside a `file`."""
+        """The name of the conversation that is meant, None for the current one.
+
+        Raises UsageMistake beside a `file`, and for what cannot be a name.
+        """
         if self.session is not None and file:
             raise UsageMistake("--session names a conversation, and so does FILE: give one of them")
-        return os.environ.get("MINO_SESSION") or None if self.session is None else self.session
+        from mino.sessions import saved
+
+        name = os.environ.get("MINO_SESSION") or None if self.session is None else self.session
+        if name is not None:
+            saved.path_of("", name)  # before a key is looked for, or a model loaded
+        return name
 
 
 def _note(context: click.Context, option: click.Parameter, value: str | None) -> None:

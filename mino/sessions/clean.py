@@ -57,9 +57,7 @@ def _find(home: Home, before: float, tell: Tell) -> dict[Place, list[Removed]]:
     for file in _files(home.saved):
         place = Place(home, file.removesuffix(".lock"))
         if place.name != file and is_name(place.owner) and not place.find():
-            found.setdefault(
-                place, []
-            )  # whoever deleted or made it was killed, and may have left more
+            found.setdefault(place, [])  # whoever deleted or made it was killed, and may have left more
     return found
 
 

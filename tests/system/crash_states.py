@@ -230,7 +230,12 @@ class Crashes:
             turn.question.encode() in (content or b"") for turn in turns_in(command.removed) for content in now.values()
         ):
             self.flaws.append(f"{story}: what it removed is still there")
-        paths = [path for path in disk.unsettled() if path in touched or _concerns(command, path)]
+        name = command.name
+        if command.words[0] != "session" and not name:  # then it means the current conversation
+            name = next(
+                (content.decode().strip() for path, content in now.items() if content and _is_current(path)), ""
+            )
+        paths = [path for path in disk.unsettled() if path in touched or _concerns(command, name, path)]
         if paths:
             self.flaws.append(f"{story}: not synced: {', '.join(paths)}")
 
@@ -248,14 +253,18 @@ class Crashes:
             shutil.rmtree(place)
 
 
-def _concerns(command: Command, path: str) -> bool:
-    """Whether `command` relies on what it finds at `path`, though it does not touch it."""
+def _is_current(path: str) -> bool:
+    return os.path.basename(path) == "current"
+
+
+def _concerns(command: Command, conversation: str, path: str) -> bool:
+    """Whether `command`, which writes `conversation`, relies on what is at `path`, though it does not touch it."""
     folder, name = os.path.split(path)
-    own, others = ("saved", "sessions") if command.name else ("sessions", "saved")
-    if name == "current":  # a temporary file of it is removed by the next command that changes it
+    own, others = ("saved", "sessions") if conversation else ("sessions", "saved")
+    if _is_current(path):  # a temporary file of it is removed by the next command that changes it
         return command.words[1:2] != [] and command.words[1] in CURRENT
     if own == os.path.basename(folder):
-        return name.startswith(command.name)
+        return name.startswith(conversation)
     return others not in (name, os.path.basename(folder)) and not name.startswith(TEMPORARY)
 
 

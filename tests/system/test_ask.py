@@ -79,6 +79,7 @@ def test_json_is_one_object_after_its_schema(mino: Program, server: ScriptedServ
     jsonschema.validate(answer.json, ANSWER)
     assert answer.json == {
         "turn_id": mino.records()[0]["turn_id"],
+        "session": None,
         "status": "completed",
         "text": "巴黎 🗼",
         "refusal": False,
