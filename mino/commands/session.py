@@ -68,7 +68,9 @@ def open_(home: Home, wait: float, name: str | None) -> None:
 
     Raises UsageMistake for a bad name, CannotCreate, StorageFailed, and SessionInUse where one is being made.
     """
-    if name is not None and not os.path.lexists(saved.path_of(home.saved, name)):
+    if name is not None and os.path.lexists(saved.path_of(home.saved, name)):
+        disk.sync_directory(home.saved)  # whoever made it may have been killed before that
+    elif name is not None:
         with open_place(Place(home, name), wait, output.notice, keep=0):
             pass
     set_current(home, name)

@@ -195,7 +195,7 @@ class Crashes:
         disk.restart()
         facts.saved -= set(turns_in(command.removed))
         facts.renames = facts.renames or "rename" in command.words
-        touched = {path for event in run.events for path in (event.path, event.other)}
+        touched: set[str] = set()
         moments: list[Moment] = []
         for number, event in enumerate([*run.events, Event("exit")]):
             story = f"{start.story}, {_name(command)} to call {number} ({event.call} {event.path or event.fd})"
@@ -204,6 +204,7 @@ class Crashes:
                 half.apply(event._replace(data=event.data[: len(event.data) // 2]))
                 self._note(moments, half, facts, story + " by half", start.home)
             disk.apply(event)
+            touched |= {event.path, event.other}
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):
                 unsettled = disk.unsettled()
