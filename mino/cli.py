@@ -108,7 +108,7 @@ def chat(call: Call, /, **flags: object) -> int:
     examples=("mino history show -n 2", "mino history verify"),
 )
 def history() -> None:
-    """Show, check, repair, forget and export the conversation."""
+    """Show, search, check, repair, forget and export the conversation."""
 
 
 turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
@@ -125,6 +125,28 @@ def show(call: Call, /, last: int | None, turn: str | None, context: bool, as_js
     from mino.commands.show import show as command
 
     command(call.find_home(), call.choose_session(), last=last, turn=turn, context=context, as_json=as_json)
+
+
+@history.command(page="mino-history(1)", examples=("mino history search -i paris", 'mino history search --all "巴黎"'))
+@click.argument("pattern", type=click.UNPROCESSED)
+@click.option("-i", "ignore_case", is_flag=True, help="Upper and lower case are equal.")
+@click.option("-E", "is_expression", is_flag=True, help="PATTERN is a regular expression.")
+@click.option("--all", "every", is_flag=True, help="Search every conversation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def search(call: Call, /, pattern: str, ignore_case: bool, is_expression: bool, every: bool, as_json: bool) -> None:
+    """Print the lines of questions and answers that have PATTERN."""
+    from mino.commands.search import search as command
+
+    command(
+        call.find_home(),
+        call.choose_session(),
+        pattern,
+        every=every,
+        ignore_case=ignore_case,
+        is_expression=is_expression,
+        as_json=as_json,
+    )
 
 
 @history.command(

@@ -46,9 +46,23 @@ def shown(text: str) -> str:
 
 
 def head(line: str) -> str:
-    """`line` as `shown`, and in colour on a terminal that has colours (https://no-color.org)."""
-    is_coloured = is_terminal(STDOUT) and not is_dumb() and not os.environ.get("NO_COLOR")
-    return f"\x1b[33m{shown(line)}\x1b[m" if is_coloured else shown(line)
+    """`line` as `shown`, and in colour on a terminal that has colours."""
+    return f"\x1b[33m{shown(line)}\x1b[m" if _is_coloured() else shown(line)
+
+
+def marked(line: str, spans: Iterable[tuple[int, int]]) -> str:
+    """`line` as `shown`, with the characters of `spans` in another colour on a terminal that has colours."""
+    if not _is_coloured():
+        return shown(line)
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [shown(line[at:start]), f"\x1b[1;31m{shown(line[start:end])}\x1b[m" if end > start else ""]
+        at = end
+    return "".join(pieces) + shown(line[at:])
+
+
+def _is_coloured() -> bool:
+    return is_terminal(STDOUT) and not is_dumb() and not os.environ.get("NO_COLOR")  # https://no-color.org
 
 
 def write(text: str) -> None:
