@@ -15,8 +15,8 @@ from mino.home import Home
 from mino.journal.lock import lock_exclusive, lock_shared
 from mino.journal.record import assistant_message, turn_end, user_message
 from mino.journal.recovery import Recovery
-from mino.sessions.conversation import format_recovery, lock_home, open_conversation
-from tests.homes import case, open_home, refuse_telling, session_path, write
+from mino.sessions.conversation import format_recovery, open_conversation
+from tests.homes import case, hold, open_home, refuse_telling, session_path, write
 from tests.unit.journal.calls import fail_sync, watch_calls
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, THIRD, file_of, load, question, turn, two_turns
 
@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_the_first_use_makes_an_empty_session_under_the_lock(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         path = Path(conversation.journal.path)
         assert re.fullmatch(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}\.jsonl", path.name)
         assert path.read_bytes() == b"" and path.stat().st_mode & 0o777 == 0o600
@@ -36,12 +36,12 @@ def test_the_first_use_makes_an_empty_session_under_the_lock(home: Home) -> None
         assert (list(conversation.context), conversation.turns) == ([], 0)
     assert os.stat(home.sessions).st_mode & 0o777 == os.stat(home.path).st_mode & 0o777 == 0o700
     lock_exclusive(home.lock, 0).close()
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         assert conversation.journal.path == str(path)
 
 
 def test_an_answer_enters_the_context_only_after_it_is_on_disk(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         conversation.append(user_message(1, FIRST, "你好？"))
         assert (list(conversation.context), conversation.turns) == ([], 0)
         conversation.append(assistant_message(2, FIRST, "巴黎", [ITEM]), turn_end(3, FIRST, "completed"))
@@ -66,7 +66,7 @@ def test_an_answer_enters_the_context_only_after_it_is_on_disk(home: Home, monke
 def test_the_context_is_the_last_completed_turns(tmp_path: Path, keep: int | None, kept: list[str]) -> None:
     home = open_home(tmp_path, file_of([*two_turns(), *turn(7, THIRD), question(10, "f" * 32)]))
     told: list[str] = []
-    with open_conversation(home, 0, told.append, keep) as conversation:
+    with open_conversation(home, None, 0, told.append, keep) as conversation:
         assert [each.turn_id for each in conversation.context] == kept
         assert conversation.turns == 4
     assert told == [f"recovered the session: ended the open turn {'f' * 32} as interrupted"]
@@ -78,7 +78,7 @@ def test_a_session_is_recovered_when_it_is_opened_and_that_is_told_once(tmp_path
     home = open_home(tmp_path, data)
     path = session_path(home)
     told: list[str] = []
-    with open_conversation(home, 0, told.append) as conversation:
+    with open_conversation(home, None, 0, told.append) as conversation:
         assert len(conversation.context) == 1
     [sentence] = told
     [copy] = (other for other in path.parent.iterdir() if other != path)
@@ -87,7 +87,7 @@ def test_a_session_is_recovered_when_it_is_opened_and_that_is_told_once(tmp_path
         "and ended the open turn 0193a0b1c2d300000000000000000002 as interrupted"
     )
     assert copy.read_bytes() == data
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         assert conversation.turns == 2
 
 
@@ -96,7 +96,7 @@ def test_an_invalid_session_is_not_opened_and_not_changed(tmp_path: Path, name: 
     home = open_home(tmp_path, case(name))
     path = session_path(home)
     for _ in range(2):
-        with pytest.raises(InvalidData, match=re.escape(str(path))), open_conversation(home, 0, refuse_telling):
+        with pytest.raises(InvalidData, match=re.escape(str(path))), open_conversation(home, None, 0, refuse_telling):
             raise AssertionError
         assert path.read_bytes() == case(name) and list(path.parent.iterdir()) == [path]
     lock_exclusive(home.lock, 0).close()
@@ -107,7 +107,7 @@ def test_more_than_one_session_is_not_touched(tmp_path: Path) -> None:
     paths = [session_path(home), write(Path(home.sessions, f"{SECOND}.jsonl"), b"torn")]
     with (
         pytest.raises(InvalidData, match="more than one conversation"),
-        open_conversation(home, 0, refuse_telling),
+        open_conversation(home, None, 0, refuse_telling),
     ):
         raise AssertionError
     assert [path.read_bytes() for path in paths] == [b"torn", b"torn"]
@@ -118,16 +118,16 @@ def test_a_session_that_is_a_link_is_not_opened(tmp_path: Path) -> None:
     home = open_home(tmp_path / "home", b"")
     session_path(home).rename(tmp_path / "elsewhere")
     session_path(home).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageFailed, match="is a symbolic link"), open_conversation(home, 0, refuse_telling):
+    with pytest.raises(StorageFailed, match="is a symbolic link"), open_conversation(home, None, 0, refuse_telling):
         raise AssertionError
 
 
 def test_a_second_writer_stops_at_once_or_says_after_a_second_that_it_waits(home: Home) -> None:
     told: list[str] = []
-    with lock_home(home, 0, refuse_telling):
-        with pytest.raises(SessionInUse), open_conversation(home, 0, refuse_telling):
+    with hold(home):
+        with pytest.raises(SessionInUse), open_conversation(home, None, 0, refuse_telling):
             raise AssertionError
-        with pytest.raises(SessionInUse), open_conversation(home, 1.1, told.append):
+        with pytest.raises(SessionInUse), open_conversation(home, None, 1.1, told.append):
             raise AssertionError
     assert len(told) == 1 and told[0].startswith("waiting up to 1.1 seconds: the session is in use by process ")
 
@@ -139,7 +139,7 @@ def test_a_writer_narrows_what_is_wide_and_removes_what_a_killed_one_left(tmp_pa
     left = Path(home.sessions, ".mino-0123456789abcdef.tmp")
     left.touch()
     told: list[str] = []
-    with open_conversation(home, 0, told.append):
+    with open_conversation(home, None, 0, told.append):
         assert path.stat().st_mode & 0o777 == 0o600 and not left.exists()
     assert told == [f"narrowed '{path}' from mode 0644 to 0600"]
 
@@ -147,13 +147,13 @@ def test_a_writer_narrows_what_is_wide_and_removes_what_a_killed_one_left(tmp_pa
 def test_a_home_in_the_place_of_a_file_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     home = Home(str(tmp_path / "file"), False)
-    with pytest.raises(CannotCreate), open_conversation(home, 0, refuse_telling):
+    with pytest.raises(CannotCreate), open_conversation(home, None, 0, refuse_telling):
         raise AssertionError
 
 
 def test_a_session_deleted_while_it_is_open_is_not_made_again(tmp_path: Path) -> None:
     home = open_home(tmp_path, b"")
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         session_path(home).unlink()
         with pytest.raises(StorageFailed, match="is gone"):
             conversation.append(user_message(1, FIRST, "?"))
@@ -163,7 +163,7 @@ def test_a_session_deleted_while_it_is_open_is_not_made_again(tmp_path: Path) ->
 def test_a_conversation_continues_with_the_file_that_has_replaced_its_own(tmp_path: Path) -> None:
     home = open_home(tmp_path, file_of(turn(1, FIRST)))
     descriptors = len(os.listdir("/dev/fd"))
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         conversation.append(user_message(4, SECOND, "还没有回答 🐢"))
         conversation.journal.replace([file_of(turn(1, THIRD) + turn(4, SECOND))])
         with pytest.raises(StorageFailed, match="was replaced by another file"):
@@ -194,7 +194,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_lock_that_its_writer_emptied_costs_no_sync(tmp_path: Path, calls: list[str]) -> None:
     home = open_home(tmp_path, case("good-two-turns"))
     for _ in range(2):
-        with open_conversation(home, 0, refuse_telling):
+        with open_conversation(home, None, 0, refuse_telling):
             assert os.path.getsize(home.lock) > 0
         assert os.path.getsize(home.lock) == 0
     assert [call for call in calls if "sync" in call] == []
@@ -204,7 +204,7 @@ def test_a_lock_that_its_writer_emptied_costs_no_sync(tmp_path: Path, calls: lis
 def test_after_a_killed_writer_all_that_is_found_is_synced_first(tmp_path: Path, calls: list[str], left: bytes) -> None:
     home = open_home(tmp_path, case("good-two-turns"), name=case("good-two-turns"))
     write(Path(home.lock), left)
-    with open_conversation(home, 0, refuse_telling):
+    with open_conversation(home, None, 0, refuse_telling):
         # The session file and its entry; the home in its parent; the entries of the home and its two folders.
         assert [call for call in calls if "sync" in call] == ["sync", *["sync directory"] * 5]
     assert os.path.getsize(home.lock) == 0
@@ -213,7 +213,7 @@ def test_after_a_killed_writer_all_that_is_found_is_synced_first(tmp_path: Path,
 @pytest.mark.parametrize("failure", [StorageFailed("the disk is broken"), KeyboardInterrupt(), InvalidData("bad")])
 def test_a_writer_that_failed_leaves_its_name_in_the_lock(tmp_path: Path, failure: BaseException) -> None:
     home = open_home(tmp_path, case("good-two-turns"))
-    with pytest.raises(type(failure)), open_conversation(home, 0, refuse_telling):
+    with pytest.raises(type(failure)), open_conversation(home, None, 0, refuse_telling):
         raise failure
     assert Path(home.lock).read_text().startswith(f"{os.getpid()} ")
     lock = lock_exclusive(home.lock, 0)
@@ -226,7 +226,7 @@ def test_nothing_is_appended_if_that_sync_fails(tmp_path: Path, monkeypatch: pyt
     write(Path(home.lock), b"1 mino ask\n")
     with monkeypatch.context() as broken:
         broken.setattr(disk, "sync", fail_sync)
-        with pytest.raises(StorageFailed), open_conversation(home, 0, refuse_telling):
+        with pytest.raises(StorageFailed), open_conversation(home, None, 0, refuse_telling):
             raise AssertionError
     assert os.path.getsize(home.lock) > 0  # so that the next writer tries too
     assert session_path(home).read_bytes() == case("good-two-turns")
@@ -234,7 +234,7 @@ def test_nothing_is_appended_if_that_sync_fails(tmp_path: Path, monkeypatch: pyt
 
 def test_a_home_that_was_never_used_may_be_that_of_a_killed_writer(home: Home, calls: list[str]) -> None:
     os.mkdir(home.path, 0o700)
-    with lock_home(home, 0, refuse_telling):
+    with hold(home):
         assert calls.count("sync directory") == 3  # for `.gitignore`, for the home's own entry, and for `sessions/`
 
 

@@ -11,11 +11,11 @@ from mino.home import Home
 from mino.journal import forget as journal
 from mino.journal.forget import Removal
 from mino.journal.lock import lock_shared
-from mino.sessions.conversation import lock_home
 from mino.sessions.forget import Forgotten, forget
 from tests.homes import (
     case,
     completed,
+    hold,
     numbered,
     open_home,
     questions,
@@ -118,7 +118,7 @@ def test_the_users_own_files_that_name_a_turn_are_named_and_stay(home: Home) -> 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_nothing_is_removed_while_another_process_holds_the_session(home: Home, dry_run: bool) -> None:
     before = contents(home)
-    with lock_home(home, 0, refuse_telling), pytest.raises(SessionInUse):
+    with hold(home), pytest.raises(SessionInUse):
         take(home, "2", dry_run=dry_run)
     assert contents(home) == before
 

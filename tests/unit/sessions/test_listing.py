@@ -8,9 +8,8 @@ import pytest
 from mino.errors import InvalidData
 from mino.home import Home
 from mino.journal.ids import id_time
-from mino.sessions.conversation import lock_home
 from mino.sessions.listing import list_sessions, make_title
-from tests.homes import completed, open_home, refuse_telling, session_path, turns_of, write
+from tests.homes import completed, hold, open_home, session_path, turns_of, write
 from tests.unit.journal.sample import SECOND
 
 
@@ -63,7 +62,7 @@ def test_the_saved_copy_of_the_live_conversation_is_not_listed_twice(tmp_path: P
 def test_what_a_writer_has_not_finished_is_no_damage_in_the_live_conversation(tmp_path: Path) -> None:
     torn = completed(("一", "one"))[:-1]
     home = open_home(tmp_path, torn, other=torn)
-    with lock_home(home, 0, refuse_telling):
+    with hold(home):
         assert {entry.name: entry.state for entry in list_sessions(home)} == {None: "in-use", "other": "recoverable"}
 
 

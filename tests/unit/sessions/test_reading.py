@@ -9,7 +9,6 @@ from mino.errors import AccessRefused, InvalidData, MinoError, NotFound, Storage
 from mino.home import Home
 from mino.journal.findings import Report
 from mino.journal.lock import lock_exclusive, lock_shared
-from mino.sessions.conversation import lock_home
 from mino.sessions.reading import (
     IN_USE,
     begins,
@@ -20,7 +19,7 @@ from mino.sessions.reading import (
     shown_status,
     tell_state,
 )
-from tests.homes import case, obeys_modes, open_home, refuse_telling, session_path, write
+from tests.homes import case, hold, obeys_modes, open_home, refuse_telling, session_path, write
 from tests.unit.journal.sample import FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
 
 
@@ -80,7 +79,7 @@ def test_a_reader_makes_and_changes_nothing(tmp_path: Path) -> None:
 )
 def test_a_reader_takes_what_a_writer_has_not_finished_for_in_progress(tmp_path: Path, name: str, state: str) -> None:
     home = open_home(tmp_path, case(name))
-    with lock_home(home, 0, refuse_telling):
+    with hold(home):
         beside = read_session(home)
     assert beside and beside.report.state == state and beside.report.in_use
     after = read_session(home)
@@ -192,7 +191,7 @@ def test_a_writer_that_is_writing_is_not_damage_in_the_session_alone(tmp_path: P
     session = session_path(home)
     copy = write(Path(home.sessions, f"{FIRST}-recovery-20261201T100000Z-01234567.jsonl"), case("torn-40-bytes"))
     saved = write(Path(home.saved, "巴黎.jsonl"), case("open-answer"))
-    with lock_home(home, 0, refuse_telling):
+    with hold(home):
         assert [report_on(home, path).state for path in (session, copy, saved)] == [
             *("in-use", "recoverable", "recoverable")
         ]
@@ -202,7 +201,7 @@ def test_a_writer_that_is_writing_is_not_damage_in_the_session_alone(tmp_path: P
 
 def test_the_file_of_another_home_is_read_under_its_lock(tmp_path: Path) -> None:
     mine, other = open_home(tmp_path / "mine"), open_home(tmp_path / "other", case("open-question"))
-    with lock_home(other, 0, refuse_telling):
+    with hold(other):
         assert report_on(mine, session_path(other)).state == "in-use"
     assert report_on(mine, session_path(other)).state == "recoverable"
 

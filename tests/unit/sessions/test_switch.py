@@ -42,7 +42,7 @@ def say(conversation: Conversation, question: str, answer: str | None) -> None:
 
 
 def test_the_conversation_goes_on_with_what_was_loaded(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         done = switch.load(home, conversation, "other")
         assert (done.action, done.name, done.turns, conversation.turns) == ("loaded", "other", 1, 1)
         assert done.kept
@@ -59,7 +59,7 @@ def test_the_conversation_goes_on_with_what_was_loaded(home: Home) -> None:
 def test_a_disk_that_knows_no_upper_and_lower_case(home: Home) -> None:
     """Two names of one file, as such a disk has them; here they are two links."""
     os.link(f"{home.saved}/other.jsonl", f"{home.saved}/Other.jsonl")
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         switch.open_named(home, conversation, "other")
         say(conversation, "四", None)
         assert switch.open_named(home, conversation, "Other").action == "unchanged"
@@ -69,7 +69,7 @@ def test_a_disk_that_knows_no_upper_and_lower_case(home: Home) -> None:
 
 
 def test_the_context_stays_as_long_as_it_was_asked_for(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling, keep=1) as conversation:
+    with open_conversation(home, None, 0, refuse_telling, keep=1) as conversation:
         switch.load(home, conversation, "other")
         switch.load(home, conversation, next(name for name in saved_in(Path(home.path)) if name != "other"))
         assert [turn.user for turn in conversation.context] == ["二"]
@@ -77,7 +77,7 @@ def test_the_context_stays_as_long_as_it_was_asked_for(home: Home) -> None:
 
 
 def test_new_and_open_leave_no_descriptor_behind(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         before = len(os.listdir("/dev/fd"))
         for _ in range(5):
             switch.start(home, conversation)
@@ -87,7 +87,7 @@ def test_new_and_open_leave_no_descriptor_behind(home: Home) -> None:
 
 
 def test_undo_takes_the_last_turn_out_and_saves_it_first(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         done = switch.undo(home, conversation)
         assert (done.turn.user, done.turns, conversation.turns) == ("二", 1, 1)
         assert [turn.user for turn in conversation.context] == ["一"]
@@ -100,14 +100,14 @@ def test_undo_takes_the_last_turn_out_and_saves_it_first(home: Home) -> None:
 
 def test_undo_of_a_failed_turn(tmp_path: Path) -> None:
     home = open_home(tmp_path, numbered(OTHER, ended(1, "f" * 32, "failed?", "failed")))
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         assert switch.undo(home, conversation).turn.status == "failed"
         assert [turn.user for turn in conversation.context] == ["三"]
     assert session_of(tmp_path) == OTHER
 
 
 def test_undo_keeps_the_name_and_the_longer_conversation(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         switch.open_named(home, conversation, "work")
         say(conversation, "五", "five")
         undone = switch.undo(home, conversation)
@@ -118,7 +118,7 @@ def test_undo_keeps_the_name_and_the_longer_conversation(home: Home) -> None:
 
 def test_a_session_file_that_was_replaced_by_another_hand_is_not_replaced_again(home: Home) -> None:
     path = session_path(home)
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         path.rename(path.with_suffix(".old"))
         path.write_bytes(OTHER)
         with pytest.raises(StorageFailed, match="replaced by another file"):
@@ -130,7 +130,7 @@ def test_a_session_file_that_was_replaced_by_another_hand_is_not_replaced_again(
 
 def test_a_session_that_grew_by_another_hand_is_not_replaced(home: Home) -> None:
     path = session_path(home)
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         path.write_bytes(numbered(OLD, OTHER))
         with pytest.raises(StorageFailed, match="changed by another process"):
             switch.start(home, conversation)
@@ -138,7 +138,7 @@ def test_a_session_that_grew_by_another_hand_is_not_replaced(home: Home) -> None
 
 
 def test_delete_takes_the_name_from_the_live_conversation_and_its_content_stays(home: Home) -> None:
-    with open_conversation(home, 0, refuse_telling) as conversation:
+    with open_conversation(home, None, 0, refuse_telling) as conversation:
         switch.save(home, conversation, "检查点 🏕")
         switch.open_named(home, conversation, "other")
     assert switch.delete(home, "检查点 🏕") is False
