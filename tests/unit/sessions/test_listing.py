@@ -41,8 +41,8 @@ def test_the_conversations_newest_first(tmp_path: Path) -> None:
     for name in ("old.lock", "-no.jsonl", "old-recovery-20260101T000000Z-01234567.jsonl", "notes.txt"):
         write(tmp_path / "saved" / name, b"")  # none of them is a conversation
     set_current(home, "old")
-    for seconds, name in enumerate((None, "old", "torn")):
-        os.utime(path_in(home, name), (seconds, seconds))
+    for seconds, path in enumerate((session_path(home), path_in(home, "old"), path_in(home, "torn"))):
+        os.utime(path, (seconds, seconds))
     entries = [entry for entry in list_sessions(home, refuse_telling) if entry.name != "link"]
     assert [(entry.name, entry.current, entry.turns, entry.title, entry.state) for entry in entries] == [
         ("torn", False, 1, "t", "recoverable"),

@@ -155,7 +155,8 @@ def test_what_is_no_conversation_is_not_found(home: Home) -> None:
     with pytest.raises(UsageMistake):
         switch.find(home, "../sessions")
     for name, what in (("link", "is a symbolic link"), ("文件夹", "is not a regular file")):
-        for look in (switch.find, lambda *place: switch.delete(*place, 0, refuse_telling)):
-            with pytest.raises(StorageFailed, match=what):
-                look(home, name)
+        with pytest.raises(StorageFailed, match=what):
+            switch.find(home, name)
+        with pytest.raises(StorageFailed, match=what):
+            switch.delete(home, name, 0, refuse_telling)
     assert sorted(os.listdir(home.saved)) == ["link.jsonl", "other.jsonl", "文件夹.jsonl"]
