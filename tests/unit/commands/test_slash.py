@@ -8,7 +8,7 @@ from mino.commands import slash
 from mino.errors import MinoError, NotFound, SessionInUse, UsageMistake
 from mino.home import Home
 from mino.sessions.held import Held
-from mino.sessions.place import current_name
+from mino.sessions.place import Place, current_name
 from tests.homes import completed, hold, open_home, path_in, refuse_telling, saved_in, session_of, write
 
 
@@ -72,11 +72,11 @@ def test_a_chat_goes_from_one_conversation_to_another(home: Home) -> None:
     write(path_in(home, "北海"), completed(("一", "one")))
     with Held(home, None, 0, refuse_telling, None) as held:
         assert list(slash.run(held, "/open 北海")) == ["opened '北海': 1 turn"]
-        assert current_name(home, refuse_telling) == held.conversation.place.name == "北海"
+        assert current_name(home, refuse_telling) == "北海" and held.conversation.place == Place(home, "北海")
         assert list(slash.run(held, "/open 新的 🏕")) == ["opened '新的 🏕': 0 turns"]  # made, as in a shell
         assert path_in(home, "新的 🏕").read_bytes() == b""
         assert list(slash.run(held, "/open")) == ["opened the unnamed conversation: 0 turns"]
-        assert current_name(home, refuse_telling) is held.conversation.place.name is None
+        assert current_name(home, refuse_telling) is None and held.conversation.place == Place(home, None)
         assert list(slash.run(held, "/load 北海")) == ["loaded '北海': 1 turn"]
         assert [turn.user for turn in held.conversation.context] == ["一"]
     assert session_of(Path(home.path)) == saved_in(Path(home.path))["北海"]
