@@ -102,6 +102,26 @@ def test_the_locks_of_what_is_gone_are_gone_too(home: Home) -> None:
     assert [name for name in os.listdir(home.saved) if name.endswith(".lock")] == ["work.lock"]
 
 
+def test_a_lock_whose_conversation_is_gone_is_gone_with_what_its_writer_left(tmp_path: Path) -> None:
+    """Whoever deleted it, or made it for the first time, was killed; no other command comes by there again."""
+    home = open_home(tmp_path, None, work=b"")
+    lock = write(Path(Place(home, "没有 🏕").lock), b"1 mino session\n")
+    half = write(Path(home.saved, ".mino-0123456789abcdef-没有 🏕.tmp"), b"x")
+    stay = [
+        Path(Place(home, "work").lock),
+        Path(home.saved, ".mino-0123456789abcdef-work.tmp"),
+        Path(home.saved, ".a.lock"),
+    ]
+    for path in stay:
+        write(path, b"")
+    assert run(home, dry_run=True) == [] and lock.exists() and half.exists()
+    with hold(home, "没有 🏕"):
+        write(half, b"x")  # another one is making it just now
+        assert run(home) == [] and lock.exists() and half.exists()
+    assert run(home) == [] and not lock.exists() and not half.exists()
+    assert all(path.exists() for path in stay)
+
+
 def test_the_size_and_the_path_of_each_are_known(tmp_path: Path) -> None:
     home = open_home(tmp_path)
     path = old(path_in(home, AUTOMATIC[0]), "长城 🧱".encode())
