@@ -1,6 +1,7 @@
 """Removing what Mino kept by itself: automatic copies and recovery copies (mino-session(1), `clean`)."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -35,8 +36,10 @@ def clean(home: Home, seconds: float, tell: Tell, *, dry_run: bool) -> list[Remo
     for place, removals in found.items():
         try:
             with lock(place, 0, tell):
+                current = current_name(home, _say_nothing)
                 for each in removals:
-                    if _is_old(each.path, before):  # it may have been recovered, or asked, before the lock was held
+                    # It may have been recovered, asked or opened before the lock was held.
+                    if _old_size(each.path, before) is not None and not _is_current(place, current, each.path):
                         saved.remove(each.path)
                         done.append(each)
                 if place.name is not None and not place.find():
@@ -51,14 +54,23 @@ def _find(home: Home, before: float, tell: Tell) -> dict[Place, list[Removed]]:
     found: dict[Place, list[Removed]] = {}
     current = current_name(home, tell)
     for path in _copies(home):
-        place = place_of(home, path)
-        if place and _is_old(path, before) and not (place.name == current and place.is_at(path)):
-            found.setdefault(place, []).append(Removed(path, os.path.getsize(path)))
+        place, size = place_of(home, path), _old_size(path, before)
+        if place and size is not None and not _is_current(place, current, path):
+            found.setdefault(place, []).append(Removed(path, size))
     for file in _files(home.saved):
         place = Place(home, file.removesuffix(".lock"))
         if place.name != file and is_name(place.owner) and not place.find():
             found.setdefault(place, [])  # whoever deleted or made it was killed, and may have left more
     return found
+
+
+def _say_nothing(sentence: str) -> None:
+    """Takes what the first look has reported."""
+
+
+def _is_current(place: Place, current: str | None, path: str) -> bool:
+    """Whether `path` is the current conversation itself: a recovery copy of it is no conversation."""
+    return place.name == current and place.is_at(path)
 
 
 def _copies(home: Home) -> Iterator[str]:
@@ -75,8 +87,10 @@ def _files(directory: str) -> list[str]:
     return []
 
 
-def _is_old(path: str, before: float) -> bool:
+def _old_size(path: str, before: float) -> int | None:
+    """The size in bytes of a file that was written before then; None for a newer one, a link or anything else."""
     try:
-        return saved.file_time(os.stat(path, follow_symlinks=False)) < before
+        facts = os.stat(path, follow_symlinks=False)
     except OSError:
-        return False
+        return None
+    return facts.st_size if stat.S_ISREG(facts.st_mode) and saved.file_time(facts) < before else None

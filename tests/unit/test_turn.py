@@ -71,7 +71,7 @@ def failing(failure: BaseException, *pieces: str) -> Callable[[Show | None], Ans
 def conversation(tmp_path: Path) -> Iterator[Conversation]:
     """A conversation that has one turn already."""
     home = open_home(tmp_path / "home", completed(("一", "one")))
-    with open_conversation(home, 0, refuse_telling) as opened:
+    with open_conversation(home, None, 0, refuse_telling) as opened:
         assert opened.journal.path == str(session_path(home))
         yield opened
 

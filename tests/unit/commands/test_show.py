@@ -7,22 +7,27 @@ from pathlib import Path
 import pytest
 
 from mino.commands.show import show
-from mino.errors import InvalidData, NotFound
+from mino.errors import InvalidData, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.ids import id_time
-from mino.sessions.conversation import lock_home
+from mino.sessions.place import set_current
 from mino.terminal import output
 from mino.text import local_time
-from tests.homes import case, judge, open_home, refuse_telling, session_path
+from tests.homes import EACH_KIND, case, completed, hold, home_with, judge, open_home, session_path
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, file_of, load, turn, two_turns
 
 Output = pytest.CaptureFixture[str]
 
 
 def print_session(
-    home: Home, last: int | None = None, turn: str | None = None, context: bool = False, as_json: bool = False
+    home: Home,
+    last: int | None = None,
+    turn: str | None = None,
+    context: bool = False,
+    as_json: bool = False,
+    session: str | None = None,
 ) -> None:
-    show(home, last=last, turn=turn, context=context, as_json=as_json)
+    show(home, session, last=last, turn=turn, context=context, as_json=as_json)
 
 
 def test_a_turn_for_a_person(tmp_path: Path, capfd: Output) -> None:
@@ -82,11 +87,12 @@ def test_what_is_valid_is_shown_and_what_is_not_is_told(
     assert os.listdir(home.path) == ["sessions"]
 
 
-def test_what_a_writer_is_doing_is_in_progress(tmp_path: Path, capfd: Output) -> None:
-    home = open_home(tmp_path, case("open-question"))
-    with lock_home(home, 0, refuse_telling):
-        print_session(home, as_json=True)
-        print_session(home, context=True)
+@pytest.mark.parametrize("session", EACH_KIND)
+def test_what_a_writer_is_doing_is_in_progress(tmp_path: Path, capfd: Output, session: str | None) -> None:
+    home = home_with(tmp_path, session, case("open-question"))
+    with hold(home, session):
+        print_session(home, as_json=True, session=session)
+        print_session(home, context=True, session=session)
     out, err = capfd.readouterr()
     first, second, context = out.splitlines()
     assert [each["status"] for each in judge(first + "\n" + second, "turn.v1")] == ["completed", "in-progress"]
@@ -115,6 +121,21 @@ def test_before_the_first_conversation(tmp_path: Path, capfd: Output) -> None:
     print_session(home, as_json=True)
     assert capfd.readouterr() == ("", "mino: there is no conversation yet\n" * 3)
     assert not os.path.exists(home.path)
+
+
+def test_another_conversation_is_shown_than_the_current_one(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, completed(("一", "one")), 巴黎=completed(("二", "two")), 伦敦=completed(("三", "three")))
+    for session, question in ((None, "一"), ("巴黎", "二"), ("伦敦", "三")):
+        print_session(home, session=session, as_json=True)
+        assert [each["user"] for each in judge(capfd.readouterr().out, "turn.v1")] == [question]
+    set_current(home, "巴黎")
+    print_session(home, as_json=True)
+    assert [each["user"] for each in judge(capfd.readouterr().out, "turn.v1")] == ["二"]
+    with pytest.raises(NotFound, match="no conversation '没有'"):
+        print_session(home, session="没有")
+    with pytest.raises(UsageMistake, match="cannot be the name of a conversation"):
+        print_session(home, session="../sessions")
+    assert capfd.readouterr() == ("", "") and sorted(os.listdir(home.path)) == ["current", "saved", "sessions"]
 
 
 def test_only_the_last_turns(tmp_path: Path, capfd: Output) -> None:

@@ -164,10 +164,10 @@ def test_a_salvage_without_a_copy_changes_nothing(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"x\n" + file_of(two_turns()))
     replace = disk.replace
 
-    def refuse_a_copy(path: str, data: Iterable[bytes]) -> int:
+    def refuse_a_copy(path: str, data: Iterable[bytes], owner: str) -> int:
         if recovery.COPY_NAME.fullmatch(Path(path).stem):
             raise CannotCreate(f"cannot create '{path}'")
-        return replace(path, data)
+        return replace(path, data, owner)
 
     monkeypatch.setattr(disk, "replace", refuse_a_copy)
     with pytest.raises(CannotCreate):
