@@ -57,7 +57,7 @@ def variables() -> set[str]:
 def check_command(arguments: list[str]) -> None:
     """Read the `arguments` of a `mino` as the program does, but run nothing. Raises click.UsageError."""
     command: click.Command = cli
-    context = click.Context(cli, info_name="mino")
+    context = click.Context(cli, info_name="mino", **cli.context_settings)  # click keeps what it says of --help
     while isinstance(command, click.Group):
         options, arguments, _ = command.make_parser(context).parse_args(list(arguments))
         if options.keys() & {"version", "help"}:
