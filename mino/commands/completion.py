@@ -13,7 +13,7 @@ from typing import Any
 from mino.errors import MinoError
 from mino.home import Home, find_home
 from mino.terminal import output
-from mino.text import one_line, width
+from mino.text import one_line, say_nothing, width
 
 BASH = r"""_mino() {
     mapfile -t COMPREPLY < <("$1" completion bash -- "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
@@ -180,7 +180,7 @@ def _sessions(home: Home) -> Offer:
 def _turns(home: Home) -> Offer:
     from mino.sessions.reading import read_session
 
-    reading = read_session(home, None, lambda sentence: None)
+    reading = read_session(home, None, say_nothing)
     return [(str(turn.number), one_line(turn.user, 40)) for turn in reading.turns] if reading else []
 
 

@@ -12,7 +12,7 @@ from mino.journal.recovery import COPY_NAME
 from mino.sessions import saved
 from mino.sessions.conversation import lock
 from mino.sessions.place import Place, current_name, is_name, place_of
-from mino.text import Tell, now
+from mino.text import Tell, now, say_nothing
 
 
 class Removed(NamedTuple):
@@ -36,7 +36,7 @@ def clean(home: Home, seconds: float, tell: Tell, *, dry_run: bool) -> list[Remo
     for place, removals in found.items():
         try:
             with lock(place, 0, tell):
-                current = current_name(home, _say_nothing)
+                current = current_name(home, say_nothing)
                 for each in removals:
                     # It may have been recovered, asked or opened before the lock was held.
                     if _old_size(each.path, before) is not None and not _is_current(place, current, each.path):
@@ -62,10 +62,6 @@ def _find(home: Home, before: float, tell: Tell) -> dict[Place, list[Removed]]:
         if place.name != file and is_name(place.owner) and not place.find():
             found.setdefault(place, [])  # whoever deleted or made it was killed, and may have left more
     return found
-
-
-def _say_nothing(sentence: str) -> None:
-    """Takes what the first look has reported."""
 
 
 def _is_current(place: Place, current: str | None, path: str) -> bool:

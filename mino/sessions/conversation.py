@@ -18,7 +18,7 @@ from mino.journal.recovery import Recovery, recover
 from mino.sessions import saved
 from mino.sessions.place import Place, choose
 from mino.sessions.saved import Content
-from mino.text import Tell, count
+from mino.text import Tell, count, say_nothing
 
 
 class Conversation:
@@ -121,7 +121,7 @@ def lock_chosen(home: Home, session: str | None, wait: float, tell: Tell) -> Ite
     while True:
         place = choose(home, session, tell)
         with _offer_another(), lock(place, wait, tell):
-            if choose(home, session, lambda sentence: None) == place:
+            if choose(home, session, say_nothing) == place:
                 yield place
                 return
 

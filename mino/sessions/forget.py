@@ -16,7 +16,7 @@ from mino.journal.order import Turn
 from mino.sessions.conversation import Conversation, lock
 from mino.sessions.place import Place, find, place_of
 from mino.sessions.reading import begins, read_session
-from mino.text import Tell, one_line
+from mino.text import Tell, one_line, say_nothing
 
 
 class Forgotten(NamedTuple):
@@ -59,18 +59,14 @@ def forget(
         with ExitStack() as stack:
             for place in before.holders:
                 stack.enter_context(lock(place, wait, tell))
-            chosen, path = find(home, session, _say_nothing)
+            chosen, path = find(home, session, say_nothing)
             if path and chosen in before.holders:
                 Conversation(chosen, path, tell, keep=0).close()  # recovers it, as every writer does
-            found = _look(home, session, wanted, _say_nothing, last)
+            found = _look(home, session, wanted, say_nothing, last)
             # While this process waited for a lock, a turn may have got into another conversation.
             if set(found.holders) <= set(before.holders) and found.done.turn_ids == before.done.turn_ids:
                 _remove(home, found.done, tell)
                 return _finish(home, found, tell)
-
-
-def _say_nothing(sentence: str) -> None:
-    """Takes what the first look has reported."""
 
 
 def _look(home: Home, session: str | None, wanted: Sequence[str], tell: Tell, last: bool) -> _Found:
