@@ -115,6 +115,13 @@ def is_same(path: str, other: str) -> bool:
         return path == other
 
 
+def is_open_as(path: str, fd: int) -> bool:
+    """Whether `fd` is the file that `path` names now."""
+    with suppress(OSError):
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(fd))
+    return False
+
+
 def sync_directory(path: str) -> None:
     """Sync the entries of the directory `path`, so that a new or renamed file survives a power cut.
 
@@ -178,8 +185,9 @@ def make_directory(path: str) -> bool:
         os.mkdir(path, 0o700)
         set_mode(path, 0o700)  # whatever the umask took away
     except FileExistsError:
-        if os.path.isdir(path):
-            return False  # another process made it at the same moment
+        if os.path.isdir(path):  # another process made it at the same moment, and may be killed before it syncs
+            sync_entry(path)
+            return False
         raise CannotCreate(
             f"cannot create the directory '{path}': a file of that name exists", f"ls -l {shell_word(path)}"
         ) from None

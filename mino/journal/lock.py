@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import suppress
 
+from mino import disk
 from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
 from mino.text import shell_word
 
@@ -79,7 +80,7 @@ def lock_exclusive(path: str, patience: float, what: str = "the session") -> Loc
             kind = AccessRefused if isinstance(error, PermissionError) else StorageFailed
             raise kind(f"cannot open '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
         if _try(fd, fcntl.LOCK_EX, path):
-            if _names(path, fd):
+            if disk.is_open_as(path, fd):
                 if os.fstat(fd).st_mode & 0o600 != 0o600:
                     with suppress(OSError):  # another user owns the file, which this process could still open
                         os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
@@ -121,14 +122,6 @@ def _try(fd: int, kind: int, path: str) -> bool:
     except OSError as error:
         raise StorageFailed(f"cannot lock '{path}': {error.strerror}", "put MINO_HOME on a local disk") from None
     return True
-
-
-def _names(path: str, fd: int) -> bool:
-    try:
-        there = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return False
-    return os.path.samestat(there, os.fstat(fd))
 
 
 def _sign(fd: int) -> None:

@@ -384,9 +384,10 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_another_process_makes_at_the_same_moment_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[str]
 ) -> None:
     mkdir = os.mkdir
+    (tmp_path / "used").touch()
 
     def make_twice(path: str, mode: int) -> None:
         mkdir(path, mode)
@@ -395,6 +396,22 @@ def test_a_directory_that_another_process_makes_at_the_same_moment_is_taken(
     monkeypatch.setattr(os, "mkdir", make_twice)
     assert make_directory(str(tmp_path / "家")) is False
     assert (tmp_path / "家").is_dir()
+    assert calls == ["sync directory"]  # the other one may be killed before its sync
+
+
+def test_a_file_that_was_replaced_or_removed_is_not_the_open_one(tmp_path: Path) -> None:
+    path = tmp_path / "文件"
+    path.write_bytes(b"old")
+    with opened(str(path)) as fd:
+        assert disk.is_open_as(str(path), fd)
+        replace(str(path), [b"new"])
+        assert not disk.is_open_as(str(path), fd)
+        path.unlink()
+        assert not disk.is_open_as(str(path), fd)
+    (tmp_path / "target").write_bytes(b"")
+    path.symlink_to("target")
+    with opened(str(tmp_path / "target")) as fd:
+        assert not disk.is_open_as(str(path), fd)  # a lock or a session file is never a link
 
 
 def test_two_paths_that_lead_to_one_place_are_the_same(tmp_path: Path) -> None:
