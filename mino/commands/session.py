@@ -55,11 +55,14 @@ def save(home: Home, wait: float, name: str) -> None:
 
 def load(home: Home, wait: float, name: str) -> None:
     """Make the unnamed conversation a copy of the one called `name`, and current. Raises as `switch.load`."""
-    with saved.open_ended(switch.find(home, name)) as content:  # before anything changes
-        with open_place(Place(home, None), wait, output.notice, keep=0, replace_invalid=True) as conversation:
-            kept = switch.load(conversation, content)
-            set_current(home, None)
-        _tell(format_loaded(name, content.turns, kept))
+    with (
+        saved.open_ended(switch.find(home, name)) as found,  # before anything changes
+        open_place(Place(home, None), wait, output.notice, keep=0, replace_invalid=True) as conversation,
+        saved.renewed(found) as content,
+    ):
+        kept = switch.load(conversation, content)
+        set_current(home, None)
+    _tell(format_loaded(name, content.turns, kept))
     _tell_variable()
 
 

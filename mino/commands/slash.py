@@ -84,7 +84,11 @@ def _save(held: Held, name: str) -> Iterable[str]:
 
 
 def _load(held: Held, name: str) -> Iterable[str]:
-    with saved.open_ended(switch.find(held.home, name)) as content, held.move(None, replace_invalid=True):
+    with (
+        saved.open_ended(switch.find(held.home, name)) as found,
+        held.move(None, replace_invalid=True),
+        saved.renewed(found) as content,
+    ):
         kept = switch.load(held.conversation, content)
     return format_loaded(name, content.turns, kept)
 

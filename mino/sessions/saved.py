@@ -117,6 +117,19 @@ def open_ended(path: str) -> Iterator[Content]:
         yield ended(path, fd)
 
 
+@contextmanager
+def renewed(content: Content) -> Iterator[Content]:
+    """`content` as it is now, for a command that had to wait for a lock: a turn may have been forgotten meanwhile.
+
+    Raises as `open_ended`.
+    """
+    if content.fd < 0 or disk.is_open_as(content.path, content.fd):
+        yield content
+    else:
+        with open_ended(content.path) as now_there:
+            yield now_there
+
+
 def ended(path: str, fd: int) -> Content:
     """As `open_ended`, of the file that is open as `fd`."""
     os.lseek(fd, 0, os.SEEK_SET)

@@ -79,8 +79,8 @@ def replace(conversation: Conversation, data: Iterable[bytes]) -> None:
 
 def save(home: Home, name: str, wait: float, tell: Tell, content: Content) -> Saved:
     """Save `content`, the ended turns of a conversation, as `name`. Raises SessionInUse, and as `saved.store`."""
-    with lock(Place(home, name), wait, tell):
-        return saved.store(home.saved, name, content)
+    with lock(Place(home, name), wait, tell), saved.renewed(content) as now_there:
+        return saved.store(home.saved, name, now_there)
 
 
 def find(home: Home, name: str) -> str:
