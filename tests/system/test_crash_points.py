@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.homes import completed, make_home, numbered, questions, saved_in, session_of, state_of, turns_of, write
+from tests.replies import completed as reply
+from tests.server import ScriptedServer
 from tests.system.program import ROOT
 
 LIVE = completed(("现场的问题", "现场的回答 🙂"), ("live question", "live answer"))
@@ -18,12 +20,15 @@ SECRET = completed(("forget 忘记我", "forgotten 回答"))
 Check = Callable[[Path], None]
 
 
-def crash(tmp_path: Path, base: Path, words: Sequence[str]) -> tuple[Path, list[tuple[Path, Path, int]]]:
-    """Kill `mino` at each of its steps: the home after a whole run; the killed ones, run again, with its status."""
+def crash(tmp_path: Path, base: Path, words: Sequence[str], url: str = "") -> tuple[Path, list[tuple[Path, Path, int]]]:
+    """Kill `mino` at each of its steps: the home after a whole run; the killed ones, run again, with its status.
+
+    It asks the server at `url`.
+    """
     place = tmp_path / "crashed"
     place.mkdir()
     command = [sys.executable, "-m", "tests.system.crashing", str(base), str(place), *words]
-    environ = {"PYTHONPATH": str(ROOT)}
+    environ = {"PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": url}
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     *statuses, last = (int(line) for line in done.stdout.split())
@@ -102,6 +107,35 @@ def check_finished(home: Path, new: bytes) -> None:
     assert not list(home.rglob(".mino-*"))
 
 
+TORN = EARLIER + '{"v":1,"seq":4,"type":"user_message","text":"半句'.encode()[:-1]
+
+
+@pytest.mark.parametrize("before", [EARLIER, TORN, None])
+def test_a_named_conversation_that_is_asked_keeps_every_turn(tmp_path: Path, before: bytes | None) -> None:
+    there = {"other": OTHER} if before is None else {"other": OTHER, "工作": before}
+    base = make_home(tmp_path / "base", LIVE, **there)
+    write(base / "current", b"other\n")
+
+    with ScriptedServer(always=reply("回答 🙂")) as server:
+        whole, killed = crash(tmp_path, base, ["ask", "--session", "工作", "新的问题"], server.url)
+
+    earlier = ["earlier question"] if before else []
+    for home, again, status in killed:
+        for each in (home, again):
+            assert (session_of(each), saved_in(each)["other"], current_in(each)) == (LIVE, OTHER, "other")
+        assert state_of(saved_in(home).get("工作", b"")) != "invalid"
+        assert saved_in(home).get("工作", EARLIER).startswith(EARLIER if before else b"")
+        turns = turns_of(saved_in(again)["工作"])
+        # The killed one asked too, if it came so far: its turn is there, whole or ended as interrupted.
+        assert [turn.user for turn in turns] in ([*earlier, "新的问题"], [*earlier, "新的问题", "新的问题"])
+        assert {turn.status for turn in turns[:-1]} <= {"completed", "interrupted"} and turns[-1].status == "completed"
+        assert status == 0 and not list(again.rglob(".mino-*"))
+        copies = [content for name, content in saved_in(again).items() if "-recovery-" in name]
+        assert before != TORN or TORN in copies
+        assert not (again / "saved" / "工作.lock").read_bytes()
+    assert questions(saved_in(whole)["工作"]) == [*earlier, "新的问题"]
+
+
 @pytest.mark.parametrize("words", [["session", "open", "other"], ["session", "open", "fresh"], ["session", "open"]])
 def test_open_makes_one_that_is_there_current(tmp_path: Path, words: list[str]) -> None:
     base = make_home(tmp_path / "base", LIVE, work=EARLIER, other=OTHER)
@@ -165,14 +199,17 @@ def test_import_leaves_a_whole_session_or_none(tmp_path: Path) -> None:
 
 
 def test_delete_removes_one_session_and_no_other(tmp_path: Path) -> None:
-    base = make_home(tmp_path / "base", LIVE, work=EARLIER, other=OTHER)
+    copy = "work-recovery-20260101T000000Z-01234567"
+    base = make_home(tmp_path / "base", LIVE, work=EARLIER, other=OTHER, **{copy: TORN})
     write(base / "current", b"work\n")
 
     _, killed = crash(tmp_path, base, ["session", "delete", "work"])
 
     for home, again, status in killed:
+        # Nothing of a name is left without the name: while there is a copy, its conversation is there.
+        assert copy not in saved_in(home) or "work" in saved_in(home)
         is_there = saved_in(home).get("work") == EARLIER or (home / "saved" / "work.lock").exists()
-        assert saved_in(home).keys() - {"work"} == {"other"}
+        assert saved_in(home).keys() - {"work", copy} == {"other"}
         assert current_in(home) in ("work", None) and (current_in(home) is None or "work" in saved_in(home))
         assert session_of(again) == LIVE
         assert status == (0 if is_there else 66)
@@ -200,16 +237,22 @@ def test_forget_changes_each_file_whole_and_can_be_run_again(tmp_path: Path) -> 
     assert [turn.user for turn in turns_of(session_of(whole))] == ["earlier question", "other question"]
 
 
-def test_a_file_with_the_name_of_a_recovery_copy_is_a_whole_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "工作"])
+def test_a_file_with_the_name_of_a_recovery_copy_is_a_whole_one(tmp_path: Path, name: str | None) -> None:
     """A process that died while it copied left half a copy under that name, for ever."""
-    torn = LIVE + '{"v":1,"seq":7,"type":"user_message","text":"半句'.encode()[:-1]
-    base = make_home(tmp_path / "base", torn)
-    _, killed = crash(tmp_path, base, ["history", "recover"])
+    base = make_home(tmp_path / "base", LIVE, 工作=EARLIER)
+    path = base / f"saved/{name}.jsonl" if name else next((base / "sessions").iterdir())
+    whole, torn = (
+        path.read_bytes(),
+        path.read_bytes() + '{"v":1,"seq":4,"type":"user_message","text":"半句'.encode()[:-1],
+    )
+    write(path, torn)
+    _, killed = crash(tmp_path, base, ["history", "recover", *(["--session", name] if name else [])])
     left_half = 0
     for home, again, status in killed:
-        for copy in (home / "sessions").glob("*-recovery-*"):
+        for copy in home.rglob("*-recovery-*"):
             assert copy.read_bytes() == torn
-        left_half += any((home / "sessions").glob(".mino-*.tmp"))
-        assert status == 0 and session_of(again) == LIVE
+        left_half += any(home.rglob(".mino-*.tmp"))
+        assert status == 0 and (again / path.relative_to(base)).read_bytes() == whole
         assert not list(again.rglob(".mino-*.tmp"))
     assert left_half > 1
