@@ -126,6 +126,10 @@ class Disk:
         """The paths at which a power cut could still change what is there, the locks apart."""
         return sorted(_unsettled(self.root, ""))
 
+    def history(self) -> object:
+        """What there was at each path since the last sync: two moments with the same leave the same."""
+        return _history(self.root)
+
     def changes(self, event: Event) -> bool:
         """Whether `event` changed what a power cut can leave; a sync only takes possible states away."""
         return event.call in ("mkdir", "unlink", "rmdir", "rename", "open", "append", "write", "pwrite", "truncate")
@@ -211,6 +215,12 @@ def _unsettled(directory: Directory, prefix: str) -> Iterator[str]:
             yield prefix + name
         if isinstance(nodes[-1], Directory):
             yield from _unsettled(nodes[-1], f"{prefix}{name}/")
+
+
+def _history(node: Node | None) -> object:
+    if isinstance(node, Directory):
+        return {name: [_history(each) for each in nodes] for name, nodes in node.names.items()}
+    return node and node.versions
 
 
 def _trees(

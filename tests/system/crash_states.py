@@ -1,6 +1,7 @@
 """Gives Mino every disk that a power cut can leave, at each system call of each command that writes.
 
     python -m tests.system.crash_states --all          every state: some minutes
+    python -m tests.system.crash_states --all rename   every state of the commands whose words hold `rename`
     python -m tests.system.crash_states                a sample, the same each time
 
 A command runs under strace in one of the homes below; each moment of it is a disk of `crash_disk`. Where it exits with
@@ -36,6 +37,7 @@ SECRET = completed(("forget 忘记我", "forgotten 回答"))
 OLD = [completed((f"old question {number}", "old answer")) for number in range(3)]
 STAMP = "-recovery-20260101T000000Z-01234567"
 WITH_SECRET = numbered(EARLIER, SECRET, OTHER)
+BATCH = 300  # commands that are traced together; each needs a disk in memory
 ENOUGH = 200  # flaws, after which no more states are looked at
 TEXTS = '[{"role":"user","content":"imported question"},{"role":"assistant","content":"imported answer"}]'
 
@@ -90,17 +92,21 @@ UNDO = Command(["chat"], "/undo\n")
 FORGET = Command(["history", "forget", turns_in(SECRET)[0].turn_id], removed=SECRET)
 IMPORT = Command(["session", "import", "imported", "FILE", "--from", "messages"], name="imported")
 ASK_WORK = Command(["ask", "new question", "--session", "work"], name="work")
+ASK_THIRD = Command(["ask", "new question", "--session", "第三"], name="第三")
+OPEN_WORK = Command(["session", "open", "work"], name="work")
 RENAME = Command(["session", "rename", "work", "final"], name="final")
 CURRENT = ("open", "new", "load", "rename", "delete")  # what changes which conversation is current
 
 
 def next_commands(command: Command) -> list[Command]:
-    """What is run after a kill of `command`: itself, and others that take the same lock."""
+    """What is run after a kill of `command`: itself, others that take the same lock, and writers of others."""
+    if command.stdin.count("\n") > 1:  # it has a hundred moments, and is made of what other commands do
+        return [command, ASK]
     if not command.name:
-        return [command, *(each for each in (ASK, NEW, RECOVER) if each != command)]
+        return [command, *(each for each in (ASK, NEW, RECOVER, ASK_WORK, OPEN_WORK) if each != command)]
     ask = Command(["ask", "new question", "--session", command.name], name=command.name)
     recover = Command(["history", "recover", "--session", command.name], name=command.name)
-    return [command, *(each for each in (ask, recover) if each != command)]
+    return [command, *(each for each in (ask, recover, ASK, ASK_THIRD) if each != command)]
 
 
 RUNS = [
@@ -154,10 +160,11 @@ class Moment(NamedTuple):
 class Crashes:
     """All that is tried: `most` states of a moment, and `kills` of the commands after a kill (None: all)."""
 
-    def __init__(self, place: Path, url: str, most: int | None, kills: int | None) -> None:
+    def __init__(self, place: Path, url: str, most: int | None, kills: int | None, only: str) -> None:
         self.flaws: list[str] = []
         self.states = 0
         self._place, self._url, self._most, self._kills = place, url, most, kills
+        self._only = only
         self._chance = random.Random(9)
         self._seen: set[int] = set()
 
@@ -166,6 +173,7 @@ class Crashes:
         starts = [
             (Moment(Disk(HOMES[name]), _facts(HOMES[name]), name, "a/b/home" if "deep" in name else "home"), command)
             for name, command in RUNS
+            if self._only in f"{name}, {_name(command)}"
         ]
         after: list[tuple[Moment, Command]] = []
         for (start, command), run in zip(starts, self._trace(starts), strict=True):
@@ -175,19 +183,24 @@ class Crashes:
             next_ones = [(moment, other) for moment in killed for other in next_commands(command)]
             kills = len(next_ones) if self._kills is None else min(self._kills, len(next_ones))
             after += self._chance.sample(next_ones, kills)
-        for (moment, command), run in zip(after, self._trace(after), strict=True):
-            self._try(moment, command, run)
+        for first in range(0, len(after), BATCH):
+            batch = after[first : first + BATCH]
+            for (moment, command), run in zip(batch, self._trace(batch), strict=True):
+                self._try(moment, command, run)
 
     def _trace(self, starts: Sequence[tuple[Moment, Command]]) -> list[Run]:
         jobs = []
-        file = self._place / "texts.json"
+        place = Path(tempfile.mkdtemp(dir=self._place))
+        file = place / "texts.json"
         file.write_text(TEXTS)
         for number, (moment, command) in enumerate(starts):
-            root = self._place / f"{len(self._seen)}-{number}"
+            root = place / str(number)
             build(moment.disk.tree(), root)
             words = [str(file) if word == "FILE" else word for word in command.words]
             jobs.append(Job(str(root), moment.home, words, command.stdin))
-        return trace(jobs, self._place, self._url)
+        runs = trace(jobs, place, self._url)
+        shutil.rmtree(place)
+        return runs
 
     def _try(self, start: Moment, command: Command, run: Run) -> list[Moment]:
         """Cut the power at each moment of `run`; returns those at which a kill leaves something that is not synced."""
@@ -204,7 +217,8 @@ class Crashes:
                 half.apply(event._replace(data=event.data[: len(event.data) // 2]))
                 self._note(moments, half, facts, story + " by half", start.home)
             disk.apply(event)
-            touched |= {event.path, event.other}
+            if event.call != "open" or not _is_current(event.path):  # a turn is safe whichever is current
+                touched |= {event.path, event.other}
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):
                 unsettled = disk.unsettled()
@@ -218,6 +232,9 @@ class Crashes:
         return moments
 
     def _note(self, moments: list[Moment], disk: Disk, facts: Facts, story: str, home: str) -> None:
+        last = moments[-1] if moments else None
+        if last and (disk.history(), facts.saved) == (last.disk.history(), last.facts.saved):
+            return
         if disk.unsettled():
             moments.append(Moment(copy.deepcopy(disk), copy.deepcopy(facts), story + ", killed; then", home))
 
@@ -306,11 +323,13 @@ def main(arguments: Sequence[str]) -> int:
     """See the top of this file; the status is 1 if there is a flaw."""
     parser = argparse.ArgumentParser(prog="python -m tests.system.crash_states")
     parser.add_argument("--all", action="store_true", help="every state, not a sample")
-    every = parser.parse_args(arguments).all
+    parser.add_argument("only", nargs="?", default="", help="only the homes and commands whose words hold this")
+    chosen = parser.parse_args(arguments)
     os.fsync = lambda fd: None  # here nothing is cut off but in the model, and a sync is slow
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as place, ScriptedServer(always=reply(ANSWER)) as server:
-        crashes = Crashes(Path(place).resolve(), server.url, None if every else 2, None if every else 2)
+        most = None if chosen.all else 2
+        crashes = Crashes(Path(place).resolve(), server.url, most, most, chosen.only)
         crashes.run()
     sys.stdout.writelines(f"{flaw}\n" for flaw in crashes.flaws)
     sys.stdout.write(f"{crashes.states} states, {len(crashes.flaws)} flaws\n")
