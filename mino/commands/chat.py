@@ -150,4 +150,6 @@ class Chat(NamedTuple):
         self._tell_size()
 
     def _tell_size(self) -> None:
-        turn.tell_size(self.conversation, self.settings.warn_turns, "/save NAME, then /clear")
+        turn.tell_size(
+            self.conversation, self.settings.warn_turns, "/compact, or /clear; both save the conversation first"
+        )
