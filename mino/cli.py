@@ -51,8 +51,6 @@ def server_options(command: Function) -> Function:
         click.option("-m", "--model", metavar="NAME", help="The model to ask."),
         click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
         click.option("--local", is_flag=True, default=None, help="Use the embedded engine; no key is sent."),
-        click.option("--context", metavar="all|none|N", help="How many completed turns to send (all)."),
-        click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md."),
         wait_option,
         click.option("--timeout", metavar="SECONDS", help="How long the service may send nothing (300)."),
         click.option("--retries", metavar="N", help="Further attempts before any output (2)."),
@@ -62,12 +60,21 @@ def server_options(command: Function) -> Function:
     return command
 
 
+def question_options(command: Function) -> Function:
+    """The options of a command that sends a person's question."""
+    instructions = click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md.")
+    return click.option("--context", metavar="all|none|N", help="How many completed turns to send (all).")(
+        instructions(command)
+    )
+
+
 @cli.command(
     page="mino-ask(1)",
     examples=('mino ask "What is the capital of France?"', 'mino ask "What does this do?" - < main.c'),
 )
 @click.argument("prompt", nargs=-1, type=click.UNPROCESSED)
 @server_options
+@question_options
 @click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
@@ -92,6 +99,7 @@ def ask(
 
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
+@question_options
 @click.pass_obj
 def chat(call: Call, /, **flags: object) -> int:
     """Talk with the model, question by question."""
@@ -108,7 +116,7 @@ def chat(call: Call, /, **flags: object) -> int:
     examples=("mino history show -n 2", "mino history verify"),
 )
 def history() -> None:
-    """Show, search, check, repair, forget and export the conversation."""
+    """Show, search, check, repair, export and shorten the conversation."""
 
 
 turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
@@ -218,6 +226,19 @@ def export(call: Call, /, form: Any, turn: str | None, last: int | None) -> None
     from mino.commands.export import export as command
 
     command(call.find_home(), call.choose_session(), form=form, turn=turn, last=last)
+
+
+@history.command(page="mino-history(1)", examples=("mino history compact", "mino history compact --keep 10 --local"))
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Leave the last N completed turns (4).")
+@server_options
+@click.pass_obj
+def compact(call: Call, /, keep: int | None, **flags: object) -> None:
+    """Replace the earlier turns by a summary; all is saved first."""
+    from mino.commands.compact import compact as command
+    from mino.settings import settle
+
+    place = call.find_home()
+    command(place, call.choose_session(), settle(flags, os.environ, place), os.environ, keep)
 
 
 @cli.group(

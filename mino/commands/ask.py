@@ -47,7 +47,11 @@ def ask(
             format_whole = partial(format_answer, conversation.place.name if conversation else None)
             turn.run(conversation, model.client, request, output.AnswerStream(), format_whole if as_json else None)
     if conversation and output.is_terminal(output.STDERR):
-        turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
+        turn.tell_size(
+            conversation,
+            settings.warn_turns,
+            "mino history compact, or mino session new; both save the conversation first",
+        )
 
 
 def _send_less(turns: int) -> str:

@@ -123,7 +123,7 @@ class Chat(NamedTuple):
     def _take(self, text: str) -> None:
         if _is_command(text):
             before = len(self.conversation.context)
-            output.show_lines(slash.run(self.held, text))
+            output.show_lines(slash.run(self.held, text, self.model))
             if len(self.conversation.context) != before:
                 self._tell_size()
         else:
@@ -150,4 +150,6 @@ class Chat(NamedTuple):
         self._tell_size()
 
     def _tell_size(self) -> None:
-        turn.tell_size(self.conversation, self.settings.warn_turns, "/save NAME, then /clear")
+        turn.tell_size(
+            self.conversation, self.settings.warn_turns, "/compact, or /clear; both save the conversation first"
+        )

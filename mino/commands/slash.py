@@ -5,12 +5,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from mino.commands import compact
 from mino.commands.session import format_entries, format_loaded, format_saved, format_started, format_undone
 from mino.commands.show import format_turn
-from mino.errors import MinoError, NotFound, UsageMistake
+from mino.errors import Interrupted, MinoError, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.loader import Loading
+from mino.model import Model
 from mino.sessions import saved, switch
+from mino.sessions.compact import KEPT_TURNS, choose
 from mino.sessions.held import Held
 from mino.sessions.listing import list_sessions
 from mino.sessions.place import Place
@@ -20,8 +23,8 @@ from mino.text import count
 EXIT = "/exit"
 HISTORY_TURNS = 10
 
-Run = Callable[[Held, str], Iterable[str]]
-"""Does a command with the text after its name, and returns the lines to show."""
+Run = Callable[[Held, str, Model], Iterable[str]]
+"""Does a command with the text after its name, for a chat with that model, and returns the lines to show."""
 
 
 class Command(NamedTuple):
@@ -32,7 +35,7 @@ class Command(NamedTuple):
     run: Run
 
 
-def run(held: Held, line: str) -> Iterable[str]:
+def run(held: Held, line: str, model: Model) -> Iterable[str]:
     """Do the `/` command in `line`; returns the lines to show. Raises UsageMistake, NotFound, and as `mino.sessions`.
 
     The chat may hold another conversation afterwards. A command that failed has changed nothing.
@@ -49,7 +52,7 @@ def run(held: Held, line: str) -> Iterable[str]:
     if bool(argument) != bool(command.argument) and not command.argument.startswith("["):
         raise UsageMistake(f"{name} takes " + ("a name" if command.argument else "no argument"), usage(name))
     try:
-        return command.run(held, argument)
+        return command.run(held, argument, model)
     except (NotFound, UsageMistake) as failure:
         raise type(failure)(failure.message, _HINTS.get(failure.hint, failure.hint)) from None
 
@@ -77,13 +80,13 @@ def complete(home: Home, typed: str) -> tuple[str, list[str]]:
     return argument, [each for each in names if each.startswith(argument)]
 
 
-def _save(held: Held, name: str) -> Iterable[str]:
+def _save(held: Held, name: str, model: Model) -> Iterable[str]:
     if held.conversation.place == Place(held.home, name):
         return [f"this is the conversation '{name}'; there is nothing to save"]
     return format_saved(held.save(name))
 
 
-def _load(held: Held, name: str) -> Iterable[str]:
+def _load(held: Held, name: str, model: Model) -> Iterable[str]:
     with (
         saved.open_ended(switch.find(held.home, name)) as found,
         held.move(None, replace_invalid=True),
@@ -93,7 +96,7 @@ def _load(held: Held, name: str) -> Iterable[str]:
     return format_loaded(name, content.turns, kept)
 
 
-def _open(held: Held, name: str) -> Iterable[str]:
+def _open(held: Held, name: str, model: Model) -> Iterable[str]:
     if name:
         saved.path_of(held.home.saved, name)
     with held.move(name or None):
@@ -102,38 +105,58 @@ def _open(held: Held, name: str) -> Iterable[str]:
     return [f"opened '{name}': {turns}" if name else f"opened the unnamed conversation: {turns}"]
 
 
-def _sessions(held: Held, argument: str) -> Iterable[str]:
+def _sessions(held: Held, argument: str, model: Model) -> Iterable[str]:
     return format_entries(list_sessions(held.home, output.notice))
 
 
-def _history(held: Held, number: str) -> Iterable[str]:
-    if number and not (number.isascii() and number.isdecimal()):
-        raise UsageMistake(f"'{number}' is not a number of turns", usage("/history"))
-    # The number is cut, because deque does not take one of a thousand digits.
-    turns = deque(Loading(held.conversation.journal.chunks()), int(number[:9]) if number else HISTORY_TURNS)
+def _history(held: Held, number: str, model: Model) -> Iterable[str]:
+    turns = deque(Loading(held.conversation.journal.chunks()), _read_number(number, "/history", HISTORY_TURNS))
     if not turns:
         return ["there are no turns yet"]
     return "\n".join(format_turn(turn, in_use=False) for turn in turns).removesuffix("\n").split("\n")
 
 
-def _clear(held: Held, argument: str) -> Iterable[str]:
+def _read_number(text: str, command: str, default: int) -> int:
+    if text and not (text.isascii() and text.isdecimal()):
+        raise UsageMistake(f"'{text}' is not a number of turns", usage(command))
+    return int(text[:9]) if text else default  # cut, because deque does not take a number of a thousand digits
+
+
+def _clear(held: Held, argument: str, model: Model) -> Iterable[str]:
     with held.move(None, replace_invalid=True):
         kept = switch.start(held.conversation)
     return format_started(kept)
 
 
-def _undo(held: Held, argument: str) -> Iterable[str]:
+def _undo(held: Held, argument: str, model: Model) -> Iterable[str]:
     return format_undone(switch.undo(held.conversation))
 
 
-def _help(held: Held, argument: str) -> Iterator[str]:
+def _compact(held: Held, number: str, model: Model) -> Iterable[str]:
+    keep, conversation = _read_number(number, "/compact", KEPT_TURNS), held.conversation
+    part = choose(conversation, keep)
+    if part is None:
+        return [compact.format_nothing(keep)]
+    smaller = compact.smaller_part(part)
+    less = f"/compact {smaller} sums up fewer turns" if smaller else "/clear starts an empty conversation"
+    before = conversation.journal
+    try:
+        compact.run(conversation, model, part, less, lambda sentence: output.show(sentence + "\n"))
+    except Interrupted:
+        now = "as it was" if conversation.journal is before else "compacted"
+        output.notice(f"left the chat; the conversation is {now}")
+        raise
+    return ()
+
+
+def _help(held: Held, argument: str, model: Model) -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield f"{usage(name):<13} {command.purpose}"
     yield f"{'//...':<13} send a question that begins with /"
     yield "Enter sends, Alt+Enter begins a new line; what is pasted is one question."
 
 
-def _exit(held: Held, argument: str) -> Iterable[str]:
+def _exit(held: Held, argument: str, model: Model) -> Iterable[str]:
     return ()  # `chat` leaves before it comes here
 
 
@@ -145,6 +168,7 @@ COMMANDS: dict[str, Command] = {
     "/history": Command("[N]", f"show the last N turns ({HISTORY_TURNS})", _history),
     "/clear": Command("", "start an empty conversation; this one is saved first", _clear),
     "/undo": Command("", "remove the last turn; the conversation with it is saved first", _undo),
+    "/compact": Command("[N]", f"replace all turns but the last N ({KEPT_TURNS}) by a summary; all is saved", _compact),
     "/help": Command("", "show this", _help),
     EXIT: Command("", "leave; so do Ctrl+D and Ctrl+C", _exit),
 }

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
+from mino.sessions.compact import summary_question
 from tests.homes import completed, numbered
 from tests.replies import completed as reply
 from tests.server import ScriptedServer
@@ -89,6 +90,7 @@ RECOVER = Command(["history", "recover"])
 SAVE = Command(["session", "save", "other"], name="other")
 NEW = Command(["session", "new"])
 UNDO = Command(["chat"], "/undo\n")
+COMPACT = Command(["history", "compact", "--keep", "1"])
 FORGET = Command(["history", "forget", turns_in(SECRET)[0].turn_id], removed=SECRET)
 IMPORT = Command(["session", "import", "imported", "FILE", "--from", "messages"], name="imported")
 ASK_WORK = Command(["ask", "new question", "--session", "work"], name="work")
@@ -144,6 +146,9 @@ RUNS = [
     ("saved sessions", Command(["chat", "--session", "work"], "one\n/undo\n/clear\ntwo\n", name="work")),
     *((place, IMPORT) for place in ("nothing", "saved sessions")),
     *((place, UNDO) for place in ("a session", "a named session")),
+    *((place, COMPACT) for place in ("a session", "a copy of it", "a torn session")),
+    ("saved sessions", Command(["history", "compact", "--keep", "0", "--session", "work"], name="work")),
+    ("a session", Command(["chat"], "/compact 1\none\n/compact 0\n")),
     ("a secret", FORGET),
 ]
 
@@ -303,6 +308,7 @@ def _facts(tree: Tree) -> Facts:
     saved = all_turns(tree)
     known = {(turn.question, turn.answer) for turn in saved} | {("imported question", "imported answer")}
     known |= {(question, ANSWER) for question in ("new question", "one", "two", "three", "four")}
+    known |= {(summary_question(each), ANSWER) for each in ("live question", "earlier question")}
     session = tree.get(f"home/sessions/{ID}.jsonl") or b""
     damaged = frozenset([session] if b"}}\n" in session or not session.endswith(b"\n") else []) - {b""}
     return Facts(saved, known, set(files), damaged)

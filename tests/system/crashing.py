@@ -81,7 +81,7 @@ def main(base: str, place: str, words: Sequence[str]) -> None:
     """See the top of this file."""
     # What is loaded here need not be loaded by every child.
     schema.are_valid([])
-    for module in ("commands.session", "commands.forget", "commands.ask", "responses.post"):
+    for module in ("commands.session", "commands.forget", "commands.ask", "commands.compact", "responses.post"):
         importlib.import_module(f"mino.{module}")
     for number in itertools.count(1):
         home = os.path.join(place, str(number))

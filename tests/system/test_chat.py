@@ -498,7 +498,7 @@ def test_from_twenty_turns_on_the_context_is_called_large_and_never_cut(mino: Pr
     ended = chat(mino, "19", "20", "21", "/clear", "1")
     large = [line for line in ended.err.splitlines() if line.startswith("mino: the context is large")]
     assert [line.split(": ")[2].split()[0] for line in large] == ["20", "21"]
-    assert ended.err.count("hint: /save NAME, then /clear\n") == 2
+    assert ended.err.count("hint: /compact, or /clear; both save the conversation first\n") == 2
     assert len(sent_texts(server.requests[2].json)) == 41
     assert sent_texts(server.requests[3].json) == ["1"]
 
@@ -526,4 +526,6 @@ def test_ask_tells_it_on_a_terminal_alone(mino: Program, server: ScriptedServer)
     assert finish(process).status == 0
     told = os.read(master, 65536).decode().replace("\r\n", "\n")
     os.close(master)
-    assert told.startswith("mino: the context is large: 21 turns sent with every question\nhint: mino session save ")
+    assert told.startswith(
+        "mino: the context is large: 21 turns sent with every question\nhint: mino history compact, or "
+    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mino.sessions.compact import is_summary
 from tests.homes import completed, make_home, numbered, questions, saved_in, session_of, state_of, turns_of, write
 from tests.replies import completed as reply
 from tests.server import ScriptedServer
@@ -134,6 +135,42 @@ def test_a_named_conversation_that_is_asked_keeps_every_turn(tmp_path: Path, bef
         assert before != TORN or TORN in copies
         assert not (again / "saved" / "工作.lock").read_bytes()
     assert questions(saved_in(whole)["工作"]) == [*earlier, "新的问题"]
+
+
+@pytest.mark.parametrize("current", [None, "work"])
+def test_a_conversation_is_compacted_whole_or_not_at_all(tmp_path: Path, current: str | None) -> None:
+    base = make_home(tmp_path / "base", LIVE, work=LIVE if current else EARLIER, other=OTHER)
+    if current:
+        write(base / "current", b"work\n")
+        write(next((base / "sessions").glob("*.jsonl")), EARLIER)
+
+    with ScriptedServer(always=reply("总结 📝")) as server:
+        _, killed = crash(tmp_path, base, ["history", "compact", "--keep", "1", "--base-url", server.url])
+
+    def content(home: Path) -> bytes:
+        return saved_in(home)["work"] if current else session_of(home)
+
+    replaced = 0
+    for home, again, status in killed:
+        check_all_clean(home)
+        if content(home) != LIVE:
+            replaced += 1
+            check_compacted(content(home))
+            assert list(saved_in(home).values()).count(LIVE) == 1
+        assert status == 0
+        check_compacted(content(again))
+        assert list(saved_in(again).values()).count(LIVE) == 1  # a copy that is there is not made again
+        assert EARLIER in (session_of(again), saved_in(again)["work"]) and saved_in(again)["other"] == OTHER
+        assert not list(again.rglob(".mino-*"))
+    assert 0 < replaced < len(killed)
+
+
+def check_compacted(content: bytes) -> None:
+    """It has a summary of the first turn of LIVE, and the second one as it was."""
+    summary, kept = turns_of(content)
+    assert (is_summary(summary.user), summary.assistant) == (True, "总结 📝")
+    last = turns_of(LIVE)[1]
+    assert (kept.turn_id, kept.user, kept.assistant) == (last.turn_id, last.user, last.assistant)
 
 
 @pytest.mark.parametrize("words", [["session", "open", "other"], ["session", "open", "fresh"], ["session", "open"]])
