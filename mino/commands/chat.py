@@ -122,9 +122,12 @@ class Chat(NamedTuple):
 
     def _take(self, text: str) -> None:
         if _is_command(text):
-            before = len(self.conversation.context)
-            output.show_lines(slash.run(self.held, text, self.model))
-            if len(self.conversation.context) != before:
+            place, size = self.conversation.place, len(self.conversation.context)
+            lines = slash.run(self.held, text, self.model)
+            if self.conversation.place != place:
+                output.name_session(self.conversation.place.name)
+            output.show_lines(lines)
+            if len(self.conversation.context) != size:
                 self._tell_size()
         else:
             self._ask(text.replace("//", "/", 1) if text.lstrip().startswith("//") else text)

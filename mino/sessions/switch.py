@@ -79,6 +79,7 @@ def replace(conversation: Conversation, data: Iterable[bytes]) -> None:
 
 def save(home: Home, name: str, wait: float, tell: Tell, content: Content) -> Saved:
     """Save `content`, the ended turns of a conversation, as `name`. Raises SessionInUse, and as `saved.store`."""
+    saved.path_of(home.saved, name)  # before the lock, whose path a bad name would lead out of the home
     with lock(Place(home, name), wait, tell), saved.renewed(content) as now_there:
         return saved.store(home.saved, name, now_there)
 

@@ -201,8 +201,14 @@ _CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=((?:ask|chat|history)
 
 def name_call(home: str | None, session: str | None) -> None:
     """Add `--home` and `--session` to the commands of later hints, which would otherwise mean another conversation."""
-    global _home, _session
+    global _home
     _home = f"--home {shell_word(home)} " if home else ""
+    name_session(session)
+
+
+def name_session(session: str | None) -> None:
+    """Let later hints mean the conversation `session`; a chat may go on with another one than it began with."""
+    global _session
     _session = f"--session {shell_word(session)} " if session else ""
 
 
