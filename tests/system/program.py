@@ -172,10 +172,10 @@ def load(data: bytes) -> tuple[list[Turn], Report]:
     return list(loading), loading.report
 
 
-def finish(process: "subprocess.Popen[bytes]", stdin: bytes | None = None) -> Ended:
+def finish(process: "subprocess.Popen[bytes]", stdin: bytes | None = None, patience: float = PATIENCE) -> Ended:
     """Wait for the end of `process`, killing it if that takes too long; checks that stderr obeys the house style."""
     try:
-        out, err = process.communicate(stdin, PATIENCE)
+        out, err = process.communicate(stdin, patience)
     except BaseException:
         process.kill()
         process.communicate()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.server import Recorded, Reply, ScriptedServer, completed
-from tests.system.program import Program, finish, load, read_until, sent_texts
+from tests.system.program import PATIENCE, Program, finish, load, read_until, sent_texts
 from tests.system.stress import KILLED, OPERATIONS, Stress
 
 FULL = bool(os.environ.get("STRESS"))
@@ -44,7 +44,7 @@ def test_many_processes_on_six_conversations(mino: Program, echoing: ScriptedSer
         name = SESSIONS[number % len(SESSIONS)]
         words = ["ask", "--wait", "60", *([] if name is None else ["--session", name])]
         started.append(mino.start(*words, prefix=["sh", "-c", loop, "sh"], env={"QUESTION": f"问{number}"}))
-    ends = [finish(process) for process in started]
+    ends = [finish(process, patience=PATIENCE * questions) for process in started]
     assert [end.status for end in ends] == [0] * processes, [end.err for end in ends]
     for place, name in enumerate(SESSIONS):
         turns, report = load(content(mino, name))
