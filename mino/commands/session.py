@@ -20,7 +20,7 @@ from mino.sessions.saved import Saved
 from mino.sessions.switch import Undone
 from mino.terminal import output
 from mino.terminal.prompt import read_stdin
-from mino.text import count, local_time, rfc3339, shell_word, width
+from mino.text import count, local_time, rfc3339, say_nothing, shell_word, width
 
 Kind = Literal["eino", "json", "messages"]
 READERS: dict[Kind, Callable[[bytes, str], Imported]] = {
@@ -45,7 +45,7 @@ def save(home: Home, wait: float, name: str) -> None:
     """Save the current conversation as `name`. Raises as `switch.save`, and InvalidData if it is damaged."""
     saved.path_of(home.saved, name)
     place = choose(home, None, output.notice)
-    if is_current(home, name, output.notice):
+    if is_current(home, name, say_nothing):  # `choose` has said what is wrong with it
         output.notice(f"'{name}' is the current conversation; there is nothing to save")
         return
     path = place.find()

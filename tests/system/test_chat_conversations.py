@@ -182,7 +182,7 @@ def test_a_damaged_unnamed_one_is_set_aside(mino: Program, server: ScriptedServe
 
 
 @pytest.mark.parametrize("name", ["../../x", ".x", "-x", "a/b", "x" * 201, "b-recovery-20260101T000000Z-0123abcd"])
-def test_what_is_no_name_is_told_and_makes_no_file(mino: Program, server: ScriptedServer, name: str) -> None:
+def test_what_is_no_name_is_refused_and_makes_no_file(mino: Program, server: ScriptedServer, name: str) -> None:
     """`/save ../../x` made a lock, which a name led out of the home."""
     make_home(mino.home, OLD)
     ended = chat(mino, f"/open {name}", f"/save {name}", f"/load {name}", "/history 1")
@@ -204,7 +204,7 @@ def test_what_a_chat_holds_is_neither_renamed_nor_deleted_nor_saved_over(mino: P
     assert asked(mino) == {None: questions(OLD), "work": ["Name a colour.", "q"], "other": ["Name a colour."]}
 
 
-def test_a_save_to_what_is_in_use_is_told_and_the_chat_goes_on(mino: Program, server: ScriptedServer) -> None:
+def test_a_save_to_what_is_in_use_is_refused_and_the_chat_goes_on(mino: Program, server: ScriptedServer) -> None:
     home = make_home(mino.home, OLD, busy=OTHER)
     with closing(lock_exclusive(str(home / "saved" / "busy.lock"), 0)):
         ended = chat(mino, "/save busy", "/save free", "q")

@@ -4,11 +4,14 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from mino.journal import schema
+from mino.journal.lock import lock_exclusive
 from tests.homes import (
     SESSION,
     completed,
@@ -73,6 +76,23 @@ def test_list_as_json_follows_its_schema(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", work["created"])
     assert (entries["broken"]["state"], entries["broken"]["turns"]) == ("invalid", 0)
     assert entries["link"]["state"] == "unreadable"
+
+
+@pytest.mark.parametrize("current", [None, "工作"])
+@pytest.mark.parametrize("busy", [None, "工作", "other"])
+def test_list_marks_the_current_one_and_those_in_use(tmp_path: Path, current: str | None, busy: str | None) -> None:
+    home = make_home(tmp_path / "home", OLD, 工作=OTHER, other=MORE)
+    mino(home, "open", *([current] if current else []))
+    with closing(lock_exclusive(str(home / "saved" / f"{busy}.lock" if busy else home / "sessions.lock"), 0)):
+        entries = [json.loads(line) for line in mino(home, "list", "--json").out.splitlines()]
+        lines = mino(home, "list").out.splitlines()
+    assert {entry["name"]: entry["current"] for entry in entries} == {
+        name: name == current for name in (None, "工作", "other")
+    }
+    assert [entry["name"] for entry in entries if entry["state"] == "in-use"] == [busy]
+    assert [line[2:].split()[3] for line in lines if line[0] == "*"] == [current or "-"]
+    assert [line[2:].split()[3] for line in lines if "  (in use) " in line] == [busy or "-"]
+    assert [entry["state"] for entry in map(json.loads, mino(home, "list", "--json").out.splitlines())] == ["clean"] * 3
 
 
 def test_list_of_an_empty_home_writes_nothing(tmp_path: Path) -> None:

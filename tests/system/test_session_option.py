@@ -14,7 +14,16 @@ from tests.system.program import Program
 
 OLD = completed(("你好，我是张三", "你好，张三 😀"), ("我叫什么名字？", "你叫张三。"))
 OTHER = completed(("Name a colour.", "Blue."))
-READERS = [["show"], ["verify"], ["export"], ["recover"], ["forget", "1"], ["show", "--json"], ["recover", "--dry-run"]]
+READERS = [
+    ["show"],
+    ["search", "a"],
+    ["verify"],
+    ["export"],
+    ["recover"],
+    ["forget", "1"],
+    ["show", "--json"],
+    ["recover", "--dry-run"],
+]
 
 
 def test_two_conversations_are_kept_apart(mino: Program, server: ScriptedServer) -> None:
@@ -52,6 +61,28 @@ def test_the_option_beats_what_is_current(mino: Program, server: ScriptedServer)
     assert mino.run("ask", "q", "--json", "--session", "third").json["session"] == "third"
     assert len(questions(saved_in(mino.home)["other"])) == 2
     assert (mino.home / "current").read_text() == "other\n"
+
+
+def test_every_history_command_means_the_one_that_is_named(mino: Program) -> None:
+    make_home(mino.home, OLD, 颜色=OTHER)
+    path = mino.home / "saved" / "颜色.jsonl"
+    for words, shown in (
+        (["show"], "> Name a colour.\n\nBlue.\n"),
+        (["show", "--context"], '"Name a colour."'),
+        (["search", "colour"], "Name a colour.\n"),
+        (["verify"], f"{path}: clean: 3 records"),
+        (["export", "--format", "text"], "You> Name a colour.\n"),
+        (["recover"], f"{path}: nothing to do\n"),
+        (["forget", "1", "--dry-run"], f"{path}:1-3: would remove turn 1 "),
+        (["forget", "--last"], f"{path}:1-3: removed turn 1 "),
+    ):
+        for done in (
+            mino.run("history", *words, "--session", "颜色"),
+            mino.run("history", *words, env={"MINO_SESSION": "颜色"}) if words[-1] != "--last" else None,
+        ):
+            if done:
+                assert (done.status, shown in done.out, "张三" in done.out) == (0, True, False), words
+    assert (session_of(mino.home), saved_in(mino.home)) == (OLD, {"颜色": b""})
 
 
 @pytest.mark.parametrize("words", READERS)
@@ -98,6 +129,37 @@ def test_session_commands_do_not_use_the_variable_and_say_so(mino: Program, word
     assert done.status == 0
     assert ("mino: MINO_SESSION='a b' still decides in this shell\nhint: unset MINO_SESSION\n" in done.err) is says
     assert "a b" not in saved_in(mino.home)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list", "new", "open", "open a", "save x", "load a", "rename a b", "delete a", "clean", "import x f --from json"],
+)
+def test_session_commands_refuse_the_option_wherever_it_stands(mino: Program, words: str) -> None:
+    make_home(mino.home, OLD, a=OTHER)
+    before = sorted(mino.home.rglob("*"))
+    for option in (["--session", "a", "session"], ["session", "--session", "a"], ["session"]):
+        after = [] if "--session" in option else ["--session", "a"]
+        done = mino.run(*option, *words.split(), *after)
+        assert (done.status, "--session" in done.err) == (2, True), option
+    assert sorted(mino.home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("broken", ["seq-gap", "unknown-type"])
+def test_a_damaged_one_disturbs_no_other(mino: Program, server: ScriptedServer, broken: str) -> None:
+    damaged = homes.case(broken)
+    make_home(mino.home, OLD, broken=damaged, other=OTHER)
+    for words in (["ask", "q"], ["ask", "q", "--session", "other"], ["history", "verify", "--session", "other"]):
+        done = mino.run(*words)
+        assert (done.status, done.err) == (0, ""), words
+    for words in (["ask", "q"], ["ask", "q", "--dry-run"], ["chat"], ["history", "show"], ["history", "verify"]):
+        assert mino.run(*words, "--session", "broken").status == 65, words
+    found = mino.run("history", "search", "--all", "q")
+    assert found.status == 65 and [line.split()[0] for line in found.out.splitlines()] == ["-", "other"]
+    states = [json.loads(line) for line in mino.run("session", "list", "--json").out.splitlines()]
+    assert {each["name"]: each["state"] for each in states} == {None: "clean", "other": "clean", "broken": "invalid"}
+    assert mino.run("history", "forget", "--last", "--session", "other").status == 0
+    assert saved_in(mino.home) == {"broken": damaged, "other": OTHER}
 
 
 @pytest.mark.parametrize("name", ["", "计划"])
