@@ -28,6 +28,7 @@ def held(home: Path) -> Iterator[Program]:
 READERS = [
     ["history", "show"],
     ["history", "show", "--context"],
+    ["history", "search", "colour"],
     ["history", "verify"],
     ["history", "verify", "--json"],
     ["history", "export"],
