@@ -9,7 +9,7 @@ from mino.journal.ids import id_time
 from mino.sessions.reading import tell_state
 from mino.sessions.search import Found, Pattern, Search, compile_pattern, conversations
 from mino.terminal import output, pager
-from mino.text import local_time, one_line, rfc3339
+from mino.text import local_time, one_line, rfc3339, shell_word
 
 
 def search(
@@ -55,7 +55,9 @@ def search(
     if failures:
         raise failures[0]
     if not is_found:
-        raise NotFound(f"no line has '{one_line(text)}'", "" if every else "mino history search --all PATTERN")
+        options = "-i " * ignore_case + "-E " * is_expression + "-- " * text.startswith("-")
+        hint = f"mino history search --all {options}{shell_word(text)}"
+        raise NotFound(f"no line has '{one_line(text)}'", "" if every else hint)
 
 
 def format_found(name: str, found: Found, pattern: Pattern) -> str:
