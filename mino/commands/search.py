@@ -6,11 +6,10 @@ from typing import Any
 from mino.errors import MinoError, NotFound
 from mino.home import Home
 from mino.journal.ids import id_time
-from mino.sessions import search as sessions
 from mino.sessions.reading import tell_state
-from mino.sessions.search import Match, compile_pattern
+from mino.sessions.search import Found, Pattern, Search, compile_pattern, conversations
 from mino.terminal import output, pager
-from mino.text import local_time, one_line, rfc3339
+from mino.text import local_time, one_line, rfc3339, shell_word
 
 
 def search(
@@ -28,51 +27,59 @@ def search(
     Raises UsageMistake for a bad pattern, NotFound without a match, and the first failure in reading a conversation,
     or InvalidData for a damaged one, after the others were searched.
     """
-    expression = compile_pattern(text, ignore_case=ignore_case, is_expression=is_expression)
+    pattern = compile_pattern(text, ignore_case=ignore_case, is_expression=is_expression)
+    places = list(conversations(home, session, output.notice, every=every))
     failures: list[MinoError] = []
-    count = 0
+    is_found = False
 
-    def lines() -> Iterator[str]:
-        nonlocal count
-        for where, path in sessions.conversations(home, session, output.notice, every=every):
+    def pieces() -> Iterator[str]:
+        nonlocal is_found
+        for where, path in places:
+            searching = Search(where, path, pattern)
             try:
-                matches, report = sessions.search(where, path, expression)
-                count += len(matches)
-                for match in matches:
+                for found in searching:
+                    is_found = True
                     if as_json:
-                        yield output.format_json(match_json(where.name, match))
+                        yield "".join(map(output.format_json, found_json(where.name, found)))
                     else:
-                        yield format_match((where.name or "-") if every else "", match)
-                tell_state(path, report, output.notice)
+                        yield format_found((where.name or "-") if every else "", found, pattern)
+                tell_state(path, searching.report, output.notice)
             except NotFound:
                 continue  # deleted meanwhile
             except MinoError as failure:
                 failures.append(failure)
 
-    pager.show(lines())
+    pager.show(pieces())
     for failure in failures[1:]:
         output.show_failure(failure)
     if failures:
         raise failures[0]
-    if not count:
-        raise NotFound(f"no line has '{one_line(text)}'", "" if every else "mino history search --all PATTERN")
+    if not is_found:
+        options = "-i " * ignore_case + "-E " * is_expression + "-- " * text.startswith("-")
+        hint = f"mino history search --all {options}{shell_word(text)}"
+        raise NotFound(f"no line has '{one_line(text)}'", "" if every else hint)
 
 
-def format_match(name: str, match: Match) -> str:
-    """A match as one line, after the name of its conversation, if that is given."""
-    time = id_time(match.turn_id)
-    facts = [name, f"turn {match.number}", local_time(time) if time else ""]
-    quote = "> " if match.role == "user" else ""
-    return output.head("  ".join(filter(None, facts))) + f": {quote}{output.marked(match.line, match.spans)}\n"
+def format_found(name: str, found: Found, pattern: Pattern) -> str:
+    """The lines that were found in a turn, each after the name of its conversation, if that is given, and the turn."""
+    time = id_time(found.turn.turn_id)
+    facts = [name, f"turn {found.turn.number}", local_time(time) if time else ""]
+    head = output.head("  ".join(filter(None, facts)))
+    return "".join(
+        f"{head}: {'> ' if role == 'user' else ''}{output.marked(line, pattern.spans(line))}\n"
+        for role, line in found.lines
+    )
 
 
-def match_json(name: str | None, match: Match) -> dict[str, Any]:
-    """A match by `schemas/match.v1.schema.json`."""
-    return {
-        "session": name,
-        "number": match.number,
-        "turn_id": match.turn_id,
-        "time": rfc3339(id_time(match.turn_id)),
-        "role": match.role,
-        "line": match.line,
-    }
+def found_json(name: str | None, found: Found) -> Iterator[dict[str, Any]]:
+    """The lines that were found in a turn, each by `schemas/match.v1.schema.json`."""
+    turn = found.turn
+    for role, line in found.lines:
+        yield {
+            "session": name,
+            "number": turn.number,
+            "turn_id": turn.turn_id,
+            "time": rfc3339(id_time(turn.turn_id)),
+            "role": role,
+            "line": line,
+        }

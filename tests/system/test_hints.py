@@ -55,6 +55,19 @@ def test_a_session_can_be_loaded_by_the_hint_of_its_import(tmp_path: Path, name:
     assert not (tmp_path / ".mino").exists()  # the hint goes to the home that was named, not to the default one
 
 
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [("张三", []), ("it's `x` $(exit 9)", []), ("-i", ["--"]), ("A.C", ["-i", "-E"]), ("a\tb\\", [])],
+)
+def test_a_search_in_every_conversation_can_be_pasted(tmp_path: Path, found: str, words: list[str]) -> None:
+    home = make_home(tmp_path / "it's", OLD[:0], other=completed((found.lower(), "x")))
+    program = Program(tmp_path / "other", {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)})
+    ended = program.run("--home", str(home), "history", "search", *words, found)
+    assert ended.status == 66
+    pasted = paste(ended, tmp_path)
+    assert (pasted.status, pasted.out.endswith(f": > {found.lower()}\n")) == (0, True)
+
+
 def test_without_a_named_home_a_hint_names_none(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", OLD)
     ended = Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("session", "load", "没有")

@@ -30,6 +30,7 @@ def held(home: Path, name: str | None = None) -> Iterator[Program]:
 READERS = [
     ["history", "show"],
     ["history", "show", "--context"],
+    ["history", "search", "colour"],
     ["history", "verify"],
     ["history", "verify", "--json"],
     ["history", "export"],

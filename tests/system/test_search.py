@@ -75,12 +75,16 @@ def test_a_conversation_in_use_is_searched_and_nobody_waits_for_the_reader_of_th
     assert finish(process).out.count("\n") == 2000
 
 
-def test_an_endless_expression_ends_at_ctrl_c(mino: Program) -> None:
-    make_home(mino.home, completed(("a" * 40 + "!", "x")))
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_an_endless_expression_ends_by_a_signal_and_stops_no_writer(mino: Program, signum: signal.Signals) -> None:
+    """It held the lock: every `ask` beside it ended with 75."""
+    home = make_home(mino.home, completed(("a" * 40 + "!", "x")))
+    (home / "sessions.lock").touch(0o600)
     process = mino.start("history", "search", "-E", "(a+)+$")
     wait_until(lambda: _is_busy(process.pid))
-    process.send_signal(signal.SIGINT)
-    assert finish(process).status == -signal.SIGINT
+    with closing(lock_exclusive(f"{home}/sessions.lock", 0)):
+        process.send_signal(signum)
+        assert finish(process).status == -signum
 
 
 def _is_busy(pid: int) -> bool:
@@ -96,3 +100,28 @@ def test_on_a_terminal_the_match_is_marked(mino: Program, tmp_path: Path) -> Non
         assert window.history.count("\x1b[1m\x1b[31mx") == 3
     with Window(mino.command("history", "search", "x"), {**mino.environ, "NO_COLOR": "1"}, tmp_path) as window:
         assert window.wait_for_end() == 0 and "\x1b[31m" not in window.history
+    with Window(mino.command("history", "search", "x"), {**mino.environ, "TERM": "dumb"}, tmp_path) as window:
+        assert window.wait_for_end() == 0 and "\x1b[31m" not in window.history
+
+
+def test_a_pipe_gets_the_lines_as_they_are(mino: Program) -> None:
+    line = "\x1b[2J巴黎\r" + "长" * 100_000
+    make_home(mino.home, completed((f"a\n{line}\nb", "x")))
+    out = mino.run("history", "search", "-i", "长", env={"TERM": "xterm"}).out
+    assert out.endswith(f": > {line}\n") and out.count("\n") == 1
+
+
+def test_on_a_terminal_the_pager_shows_many_matches(mino: Program, tmp_path: Path) -> None:
+    make_home(mino.home, completed(*((f"问 {number}", "x") for number in range(40))))
+    environ = {**mino.environ, "MINO_PAGER": "echo paged; cat"}
+    with Window(mino.command("history", "search", "问"), environ, tmp_path) as window:
+        assert window.wait_for_end() == 0
+        assert "paged" in window.history and window.history.count("\x1b[31m问") == 40
+    with Window(mino.command("history", "search", "问 39"), environ, tmp_path) as window:
+        assert window.wait_for_end() == 0 and "paged" not in window.text
+
+
+def test_a_reader_that_goes_ends_it(mino: Program) -> None:
+    make_home(mino.home, completed(*((f"问 {number}", "x" * 1000) for number in range(2000))))
+    ended = mino.run_in_shell('{ "$@"; echo "mino: $?" >&2; } | head -1', "history", "search", "x")
+    assert ended.out.count("\n") == 1 and ended.err == f"mino: {128 + signal.SIGPIPE}\n"
