@@ -15,7 +15,6 @@ from mino.responses.client import Client, Show
 from mino.responses.request import Request
 from mino.sessions.conversation import Conversation
 from mino.terminal import output
-from mino.text import count
 
 FormatWhole = Callable[[str | None, Answer], str]
 """The turn's id (None: it is not saved) and the whole answer → the text to show."""
@@ -96,11 +95,3 @@ def _save(conversation: Conversation, known: str, *records: Record, hint: str = 
         conversation.append(*records)
     except StorageFailed as failure:
         raise StorageFailed(f"{failure.message}: {known}", hint or failure.hint) from None
-
-
-def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
-    """Report a context of `limit` turns or more (0: never) as large, and the way out; nothing is ever cut."""
-    turns = len(conversation.context)
-    if limit and turns >= limit:
-        output.notice(f"the context is large: {count(turns, 'turn')} sent with every question")
-        output.hint(way_out)
