@@ -63,7 +63,7 @@ def server_options(command: Function) -> Function:
 def question_options(command: Function) -> Function:
     """The options of a command that sends a person's question."""
     instructions = click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md.")
-    return click.option("--context", metavar="all|none|N", help="How many completed turns to send (all).")(
+    return click.option("--context", metavar="all|none|N|SIZE", help="How many completed turns to send (all).")(
         instructions(command)
     )
 
@@ -130,9 +130,15 @@ turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its n
 @click.pass_obj
 def show(call: Call, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
     """Print the turns with their number, time and status."""
-    from mino.commands.show import show as command
+    from mino.commands import show as command
 
-    command(call.find_home(), call.choose_session(), last=last, turn=turn, context=context, as_json=as_json)
+    place, session = call.find_home(), call.choose_session()
+    if context:
+        from mino.settings import settle
+
+        command.show_context(place, session, settle({}, os.environ, place), last=last, turn=turn)
+    else:
+        command.show(place, session, last=last, turn=turn, as_json=as_json)
 
 
 @history.command(page="mino-history(1)", examples=("mino history search -i paris", 'mino history search --all "巴黎"'))

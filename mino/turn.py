@@ -17,7 +17,7 @@ from mino.sessions import compact
 from mino.sessions.compact import Compacted, Part
 from mino.sessions.conversation import Conversation
 from mino.terminal import output
-from mino.text import count, one_line
+from mino.text import one_line
 
 FormatWhole = Callable[[str | None, Answer], str]
 """The turn's id (None: it is not saved) and the whole answer → the text to show."""
@@ -119,11 +119,3 @@ def sum_up(
         if answer.refusal:
             raise ServiceFailed(f"the model refused to sum up: '{one_line(answer.text)}'; {as_it_was}")
         tell(compact.replace(conversation, part, answer.text))
-
-
-def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
-    """Report a context of `limit` turns or more (0: never) as large, and the way out; nothing is ever cut."""
-    turns = len(conversation.context)
-    if limit and turns >= limit:
-        output.notice(f"the context is large: {count(turns, 'turn')} sent with every question")
-        output.hint(way_out)

@@ -3,14 +3,15 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from mino import __version__, signals, turn
 from mino.commands import slash
+from mino.context import tell_size
 from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
 from mino.model import Model, open_model, read_instructions
-from mino.responses.request import Request
+from mino.responses.request import Request, newest
 from mino.sessions.conversation import Conversation
 from mino.sessions.held import Held
 from mino.settings import Settings
@@ -19,6 +20,7 @@ from mino.terminal.prompt import STDIN, Complete, Lines, Prompt, to_text
 from mino.text import count
 
 LABEL = "Assistant> "
+WAYS_OUT = "/compact sums up older turns; /save NAME, then /clear starts an empty conversation"
 _CANCELLED = 2  # records: the question and the end
 
 
@@ -31,7 +33,7 @@ def chat(home: Home, session: str | None, settings: Settings, environ: Mapping[s
     """
     with (
         open_model(settings, environ) as model,
-        Held(home, session, settings.wait, output.notice, settings.context) as held,
+        Held(home, session, settings.wait, output.notice, settings.context.turns) as held,
     ):
         signals.install()  # from here on the terminal is in other modes, and must be restored
         output.show_lines(format_banner(model, held.conversation))
@@ -68,17 +70,15 @@ def _short(path: str) -> str:
     return "~" + path.removeprefix(user) if path.startswith(user + os.sep) else path
 
 
-def _is_command(text: str) -> bool:
-    return text.lstrip().startswith("/") and not text.lstrip().startswith("//")
-
-
-class Chat(NamedTuple):
-    """One run of `chat`, with all that it needs open."""
+@dataclass(slots=True)
+class Chat:
+    """One run of `chat`, with all that it needs open; `sent_turns` is how many turns the context has had."""
 
     held: Held
     settings: Settings
     model: Model
     prompt: Prompt
+    sent_turns: int = 0
 
     @property
     def conversation(self) -> Conversation:
@@ -106,7 +106,7 @@ class Chat(NamedTuple):
                 raise
             except MinoError as failure:
                 output.show_failure(failure)
-                if not _is_command(text):
+                if not slash.is_command(text):
                     failed = failure
             # A signal that came while a failed turn was saved is still pending.
             signals.raise_pending()
@@ -121,21 +121,22 @@ class Chat(NamedTuple):
             raise
 
     def _take(self, text: str) -> None:
-        if _is_command(text):
-            place, size = self.conversation.place, len(self.conversation.context)
+        if slash.is_command(text):
+            place, moves = self.conversation.place, self.held.moves
             lines = slash.run(self.held, text, self.model)
             if self.conversation.place != place:
                 output.name_session(self.conversation.place.name)
             output.show_lines(lines)
-            if len(self.conversation.context) != size:
-                self._tell_size()
+            if self.held.moves != moves:
+                self.sent_turns = 0  # it is another conversation
+            self._tell_size()
         else:
             self._ask(text.replace("//", "/", 1) if text.lstrip().startswith("//") else text)
 
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""
         instructions = read_instructions(self.held.home, self.settings)
-        context = list(self.conversation.context)
+        context = newest(self.conversation.context, self.settings.context.size)
         send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
         request = Request(self.model.name, instructions, context, question, send_less)
         seq = self.conversation.journal.seq
@@ -153,6 +154,8 @@ class Chat(NamedTuple):
         self._tell_size()
 
     def _tell_size(self) -> None:
-        turn.tell_size(
-            self.conversation, self.settings.warn_turns, "/compact, or /clear; both save the conversation first"
-        )
+        turns = len(newest(self.conversation.context, self.settings.context.size))
+        tell_size(self.sent_turns, turns, self.settings.warn_turns, WAYS_OUT)
+        # A number that goes up and down by a few, as after /undo, has not doubled again.
+        if not self.sent_turns / 2 < turns <= self.sent_turns:
+            self.sent_turns = turns

@@ -8,31 +8,53 @@ from mino.journal.findings import refuse_invalid
 from mino.journal.ids import id_time
 from mino.journal.order import Turn
 from mino.sessions.reading import pick, read_session, shown_status, tell_state
+from mino.settings import Settings
 from mino.terminal import output, pager
 from mino.text import local_time, rfc3339
 
 
-def show(home: Home, session: str | None, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
-    """Print the turns, the `last` of them or one `turn`; with `context` what the next request starts with.
+def show(home: Home, session: str | None, *, last: int | None, turn: str | None, as_json: bool) -> None:
+    """Print the turns, the `last` of them or one `turn`.
 
     If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
     """
-    reading = read_session(home, session, output.notice, last if turn is None else None, completed=context)
+    reading = read_session(home, session, output.notice, last if turn is None else None)
     turns = reading.turns if reading else []
     if turn is not None:
         turns = [pick(turns, turn)]
     if reading is None:
         output.notice("there is no conversation yet")
         return
-    if context:
-        refuse_invalid(reading.path, reading.report)
-        from mino.responses.request import AS_RECEIVED, context_items
-
-        pager.show([output.format_json(context_items(turns, AS_RECEIVED))])
-    elif as_json:
+    if as_json:
         pager.show(output.format_json(turn_json(each, in_use=reading.report.in_use)) for each in turns)
     else:
         pager.show(_with_heads(turns, in_use=reading.report.in_use))
+    tell_state(reading.path, reading.report, output.notice)
+
+
+def show_context(home: Home, session: str | None, settings: Settings, *, last: int | None, turn: str | None) -> None:
+    """Print what the next request would start with by `settings`; of that the `last` turns, or any completed `turn`.
+
+    Raises InvalidData if the file is invalid: no request starts with what stands before the damage.
+    """
+    from mino.context import tell_context
+    from mino.model import first_step
+    from mino.responses.request import context_items, newest
+
+    limit = settings.context
+    keep = None if turn else min((each for each in (last, limit.turns) if each is not None), default=None)
+    reading = read_session(home, session, output.notice, keep, completed=True)
+    if turn:
+        turns = [pick(reading.turns if reading else [], turn)]
+    elif reading:
+        turns = newest(reading.turns, limit.size)
+    if reading is None:
+        output.notice("there is no conversation yet")
+        return
+    refuse_invalid(reading.path, reading.report)
+    items = context_items(turns, first_step(settings))
+    pager.show([output.format_json(items)])
+    tell_context(len(turns), items, reading.report.turns)
     tell_state(reading.path, reading.report, output.notice)
 
 

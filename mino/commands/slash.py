@@ -35,6 +35,15 @@ class Command(NamedTuple):
     run: Run
 
 
+def is_command(text: str) -> bool:
+    """Whether `text` is for the chat: it begins with one slash, or is the word by which people leave other programs."""
+    said = text.strip()
+    return said.lower() in _FAREWELLS or (said.startswith("/") and not said.startswith("//"))
+
+
+_FAREWELLS = ("exit", "quit")
+
+
 def run(held: Held, line: str, model: Model) -> Iterable[str]:
     """Do the `/` command in `line`; returns the lines to show. Raises UsageMistake, NotFound, and as `mino.sessions`.
 
@@ -47,7 +56,9 @@ def run(held: Held, line: str, model: Model) -> Iterable[str]:
             f"unknown command '{name}'; nothing was sent"
             if command is None
             else f"{name} takes one line; nothing was sent",
-            "/help lists the commands; a question that begins with / is written with //",
+            "/exit leaves the chat"
+            if name.lower().lstrip("/") in _FAREWELLS
+            else "/help lists the commands; a question that begins with / is written with //",
         )
     if bool(argument) != bool(command.argument) and not command.argument.startswith("["):
         raise UsageMistake(f"{name} takes " + ("a name" if command.argument else "no argument"), usage(name))

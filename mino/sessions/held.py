@@ -16,6 +16,7 @@ class Held:
     """Opens the conversation called `session`, or the current one, and holds it within a `with` block.
 
     `keep` and `tell` are those of `open_conversation`, and so are the failures.
+    `moves` counts how often another conversation took its place.
     """
 
     def __init__(self, home: Home, session: str | None, wait: float, tell: Tell, keep: int | None) -> None:
@@ -24,6 +25,7 @@ class Held:
         self._wait = wait
         self._tell = tell
         self._keep = keep
+        self.moves = 0
         self._stack = ExitStack()
         self.conversation = self._stack.enter_context(open_conversation(home, session, wait, tell, keep))
 
@@ -58,6 +60,7 @@ class Held:
             except BaseException:
                 self.conversation = before
                 raise
+            self.moves += 1
             if before.place != place:
                 old, self._stack = self._stack, stack.pop_all()
                 old.close()

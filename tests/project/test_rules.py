@@ -18,7 +18,7 @@ FLOORS = (
     {"cli"},
     {"usage"},
     {"commands"},
-    {"model", "turn"},
+    {"context", "model", "turn"},
     {"sessions", "bulk", "responses", "settings", "key"},
     {"home", "journal", "formats", "terminal", "parallel"},
     {"disk", "signals", "watch"},

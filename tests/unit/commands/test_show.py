@@ -1,16 +1,18 @@
 """`history show`: turns for a person, for a program, and as the input of the next request."""
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from mino.commands.show import show
+from mino.commands.show import show, show_context
 from mino.errors import InvalidData, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.ids import id_time
 from mino.sessions.place import set_current
+from mino.settings import Limit, Settings
 from mino.terminal import output
 from mino.text import local_time
 from tests.homes import EACH_KIND, case, completed, hold, home_with, judge, open_home, session_path
@@ -27,7 +29,10 @@ def print_session(
     as_json: bool = False,
     session: str | None = None,
 ) -> None:
-    show(home, session, last=last, turn=turn, context=context, as_json=as_json)
+    if context:
+        show_context(home, session, Settings(), last=last, turn=turn)
+    else:
+        show(home, session, last=last, turn=turn, as_json=as_json)
 
 
 def test_a_turn_for_a_person(tmp_path: Path, capfd: Output) -> None:
@@ -112,6 +117,25 @@ def test_the_context_is_the_input_of_the_next_request(tmp_path: Path, capfd: Out
         print_session(home, context=True)
     assert caught.value.hint == f"mino history recover --salvage --dry-run '{session_path(home)}'"
     assert capfd.readouterr().out == ""
+
+
+def test_the_context_is_what_the_settings_send(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, completed(("一", "one"), ("二", "two"), ("三", "three")))
+
+    def questions(settings: Settings, last: int | None = None, turn: str | None = None) -> list[str]:
+        show_context(home, None, settings, last=last, turn=turn)
+        items = json.loads(capfd.readouterr().out)
+        return [item["content"][0]["text"] for item in items if item["role"] == "user"]
+
+    assert questions(Settings()) == ["一", "二", "三"]
+    assert questions(Settings(context=Limit(2))) == ["二", "三"]
+    assert questions(Settings(context=Limit(2)), last=1) == ["三"]
+    assert questions(Settings(context=Limit(1)), last=2) == ["三"]
+    assert questions(Settings(context=Limit(size=450)), last=3) == ["二", "三"]
+    assert questions(Settings(context=Limit(0))) == []
+    assert questions(Settings(context=Limit(0)), turn="1") == ["一"]  # it is asked for by name
+    show_context(home, None, Settings(replay="text"), last=1, turn=None)
+    assert json.loads(capfd.readouterr().out)[1] == {"type": "message", "role": "assistant", "content": "three"}
 
 
 def test_before_the_first_conversation(tmp_path: Path, capfd: Output) -> None:
