@@ -572,6 +572,8 @@ def test_ask_tells_it_on_a_terminal_alone(mino: Program, server: ScriptedServer)
 
     assert told("21") == ""
     said = told("22")
-    assert said.startswith("mino: the context is large: 22 turns sent with every question\nhint: mino history compact sums")
+    assert said.startswith(
+        "mino: the context is large: 22 turns sent with every question\nhint: mino history compact sums"
+    )
     # A context that stays at one size is not called large with every question.
     assert told("23") == told("--context", "11", "24") == told("--context", "1kB", "25") == ""
