@@ -15,7 +15,7 @@ from mino.journal.forget import Removal
 from mino.journal.order import Turn
 from mino.sessions.conversation import Conversation, lock
 from mino.sessions.place import Place, find, place_of
-from mino.sessions.reading import begins, read_session
+from mino.sessions.reading import ID_DIGITS, format_some, is_id_part, read_session
 from mino.text import Tell, one_line, say_nothing
 
 
@@ -47,9 +47,11 @@ def forget(
     """Remove turns from every conversation and recovery copy; with `dry_run` only find them.
 
     `wanted` names them by the number that `show` prints for the conversation `session` (None: the current one), by id,
-    or by an unambiguous beginning of one; `last` means the last turn of that conversation. Each file is changed in one
-    rename or not at all; a file that cannot be changed does not stop the removal from the others. Raises UsageMistake,
-    NotFound, InvalidData if the conversation itself is damaged, and SessionInUse; then nothing was changed.
+    or by an unambiguous beginning or end of one; `last` means the last turn of that conversation. Each file is changed
+    in one rename or not at all; a file that cannot be changed does not stop the removal from the others.
+
+    Raises UsageMistake, NotFound, InvalidData if the conversation itself is damaged, and SessionInUse; then nothing was
+    changed.
     """
     if dry_run:
         found = _look(home, session, wanted, tell, last)
@@ -169,20 +171,25 @@ def _choose(turns: Sequence[Turn], files: Sequence[str], wanted: Sequence[str], 
             raise NotFound("there is no turn to forget")
         return {turns[-1].turn_id}
     named = {str(turn.number): turn.turn_id for turn in turns} | {turn.turn_id: turn.turn_id for turn in turns}
-    # Each file is read once, however many beginnings of ids are given.
+    # Each file is read once, however many parts of ids are given.
     ids = sorted(set().union(*map(_ids, files))) if any(name not in named for name in wanted) else []
     return {named.get(name) or _find(ids, name) for name in wanted}
 
 
 def _find(ids: Sequence[str], wanted: str) -> str:
-    """The only one of the sorted `ids` that begins with `wanted`, whichever file that turn is in."""
-    first = bisect_left(ids, wanted.lower())
-    found = [turn_id for turn_id in ids[first : first + 2] if begins(turn_id, wanted)]
+    """The only one of the sorted `ids` that begins or ends with `wanted`, whichever file that turn is in."""
+    part = wanted.lower()
+    found: set[str] = set()
+    if is_id_part(part):
+        found.update(ids[bisect_left(ids, part) : bisect_left(ids, part + "g")])  # g comes after every digit of an id
+        if len(part) < ID_DIGITS:
+            found.update(turn_id for turn_id in ids if turn_id.endswith(part))
     if len(found) > 1:
-        raise UsageMistake(f"'{wanted}' is ambiguous: more than one turn id begins with it", "use the whole id")
+        ambiguous = f"'{wanted}' is ambiguous: turns {format_some(sorted(found))} begin or end with it"
+        raise UsageMistake(ambiguous, "use the whole id")
     if not found:
         raise NotFound(f"there is no turn '{one_line(wanted)}'", "mino history show")
-    return found[0]
+    return found.pop()
 
 
 def _ids(path: str) -> set[str]:

@@ -17,6 +17,7 @@ from mino.journal.order import Turn
 from mino.sessions.place import Place, find, place_of
 from mino.text import Tell, one_line
 
+ID_DIGITS = 32
 MIN_ID_DIGITS = 8  # fewer digits without a letter are the number of a turn
 IN_USE = "the session is in use by another process; its unfinished end is not reported as damage"
 
@@ -76,31 +77,39 @@ def tell_state(path: str, report: Report, tell: Tell) -> None:
 
 
 def pick(turns: Sequence[Turn], wanted: str) -> Turn:
-    """The turn that `wanted` names: its number, its id, or an unambiguous beginning of its id.
+    """The turn that `wanted` names: its number, its id, or an unambiguous beginning or end of its id.
 
-    Raises NotFound, or UsageMistake if more than one id begins so.
+    Ids begin with the time, so the first digits are the same in all turns of a minute; the last ones are random.
+    Raises NotFound, or UsageMistake if more than one id begins or ends so.
     """
     if wanted.isdecimal():
         for turn in turns:
             if str(turn.number) == wanted:
                 return turn
-    found = [turn for turn in turns if begins(turn.turn_id, wanted)]
+    part = wanted.lower()
+    found = [
+        turn for turn in turns if is_id_part(part) and (turn.turn_id.startswith(part) or turn.turn_id.endswith(part))
+    ]
     if len(found) > 1:
-        numbers = ", ".join(str(turn.number) for turn in found[:10])
-        ambiguous = f"'{wanted}' is ambiguous: the ids of turns {numbers} begin with it"
-        raise UsageMistake(ambiguous, "use the number of the turn")
+        ambiguous = f"'{wanted}' is ambiguous: the ids of turns {format_some(turn.number for turn in found)}"
+        raise UsageMistake(f"{ambiguous} begin or end with it", "use the number of the turn")
     if not found:
         raise NotFound(f"there is no turn '{one_line(wanted)}'", "mino history show")
     return found[0]
 
 
-def begins(turn_id: str, wanted: str) -> bool:
-    """Whether `wanted` is a beginning of `turn_id`.
+def is_id_part(wanted: str) -> bool:
+    """Whether `wanted` can be a beginning or an end of an id.
 
     A few digits are always a number: `forget 0` must not remove the only turn there is.
     """
-    is_number = wanted.isdecimal() and len(wanted) < MIN_ID_DIGITS
-    return bool(wanted) and not is_number and turn_id.startswith(wanted.lower())
+    return bool(wanted) and not (wanted.isdecimal() and len(wanted) < MIN_ID_DIGITS)
+
+
+def format_some(found: Iterable[object]) -> str:
+    """The first ten of `found`, and a sign that there are more."""
+    texts = [str(each) for each in found]
+    return ", ".join(texts[:10]) + ", …" * (len(texts) > 10)
 
 
 def shown_status(turn: Turn, in_use: bool) -> str:

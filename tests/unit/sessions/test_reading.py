@@ -12,8 +12,9 @@ from mino.journal.lock import lock_exclusive, lock_shared
 from mino.sessions.place import Place
 from mino.sessions.reading import (
     IN_USE,
-    begins,
     check,
+    format_some,
+    is_id_part,
     open_for_reading,
     pick,
     read_session,
@@ -158,7 +159,7 @@ def test_an_invalid_session_is_a_failure_with_the_way_out(name: str, code: str, 
     assert caught.value.hint.startswith(hint)
 
 
-def test_a_turn_is_named_by_its_number_its_id_or_a_beginning() -> None:
+def test_a_turn_is_named_by_its_number_its_id_a_beginning_or_an_end() -> None:
     ids = [FIRST, SECOND, "1" * 32, "20" * 16]
     turns, _ = load(file_of([line for number, each in enumerate(ids) for line in turn(number * 3 + 1, each)]))
     for wanted, number in ((FIRST, 1), (SECOND.upper(), 2), ("1", 1), ("1" * 8, 3), ("4", 4), ("20" * 4, 4)):
@@ -182,21 +183,45 @@ def test_a_turn_is_named_by_its_number_its_id_or_a_beginning() -> None:
         assert "\x1b" not in caught.value.message and caught.value.hint
 
 
+def test_the_end_of_an_id_tells_turns_of_one_minute_apart() -> None:
+    begin = "0193a0b1c2d3700080000000000"
+    ids = [begin + end for end in ("abcde", "bbcde", "12345", "00003", "3fa3b")] + ["3fa3b" + "0" * 27, "c" * 32]
+    turns, _ = load(file_of([line for number, each in enumerate(ids) for line in turn(number * 3 + 1, each)]))
+    for wanted, number in (("abcde", 1), ("ABCDE", 1), ("bbcde", 2), ("00012345", 3), ("3", 3), ("c", 7), (ids[3], 4)):
+        assert pick(turns, wanted).number == number
+    for wanted, numbers in (
+        ("bcde", "1, 2"),
+        ("3fa3b", "5, 6"),
+        (begin, "1, 2, 3, 4, 5"),
+        (begin[:8], "1, 2, 3, 4, 5"),
+    ):
+        with pytest.raises(UsageMistake) as caught:
+            pick(turns, wanted)
+        assert caught.value.message == f"'{wanted}' is ambiguous: the ids of turns {numbers} begin or end with it"
+    with pytest.raises(NotFound):
+        pick(turns, "2345")  # a number
+
+
 @pytest.mark.parametrize(
-    ("wanted", "is_beginning"),
+    ("wanted", "is_part"),
     [
         ("0193a0b1", True),
         ("0193A0B1", True),
         (FIRST, True),
-        ("0193a", True),
-        ("01930000", False),
-        ("0193", False),  # a number
+        ("a", True),
+        ("0193", False),
         ("", False),
-        ("你", False),
+        ("1234567", False),
     ],
 )
-def test_a_few_digits_are_no_beginning_of_an_id(wanted: str, is_beginning: bool) -> None:
-    assert begins(FIRST, wanted) is is_beginning
+def test_a_few_digits_are_no_part_of_an_id(wanted: str, is_part: bool) -> None:
+    assert is_id_part(wanted) is is_part
+
+
+def test_of_many_only_some_are_named() -> None:
+    assert format_some(range(3)) == "0, 1, 2"
+    assert format_some(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert format_some(range(11)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
 
 
 def test_only_an_open_turn_is_in_progress() -> None:
