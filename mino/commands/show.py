@@ -3,29 +3,40 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mino.commands.source import read, refuse_invalid, tell_rest, with_file
 from mino.home import Home
-from mino.journal.findings import refuse_invalid
 from mino.journal.ids import id_time
 from mino.journal.order import Turn
-from mino.sessions.reading import pick, read_session, shown_status, tell_state
+from mino.sessions.reading import Wanted, pick, shown_status
 from mino.terminal import output, pager
 from mino.text import local_time, rfc3339
 
 
-def show(home: Home, session: str | None, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(
+    home: Home,
+    session: str | None,
+    file: str | None,
+    *,
+    last: int | None,
+    turn: str | None,
+    context: bool,
+    with_salvage: bool,
+    as_json: bool,
+) -> None:
     """Print the turns, the `last` of them or one `turn`; with `context` what the next request starts with.
 
-    If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
+    If the file is invalid, only the turns before the damage are shown, or `with_salvage` those that a salvage would
+    keep; then InvalidData is raised, unless these are all.
     """
-    reading = read_session(home, session, output.notice, last if turn is None else None, completed=context)
+    reading = read(home, session, file, Wanted(last if turn is None else None, context, with_salvage))
     turns = reading.turns if reading else []
     if turn is not None:
-        turns = [pick(turns, turn)]
+        turns = [pick(turns, turn, with_file("mino history show", file))]
     if reading is None:
-        output.notice("there is no conversation yet")
         return
     if context:
-        refuse_invalid(reading.path, reading.report)
+        if not reading.salvaged:
+            refuse_invalid(reading)
         from mino.responses.request import AS_RECEIVED, context_items
 
         pager.show([output.format_json(context_items(turns, AS_RECEIVED))])
@@ -33,7 +44,7 @@ def show(home: Home, session: str | None, *, last: int | None, turn: str | None,
         pager.show(output.format_json(turn_json(each, in_use=reading.report.in_use)) for each in turns)
     else:
         pager.show(_with_heads(turns, in_use=reading.report.in_use))
-    tell_state(reading.path, reading.report, output.notice)
+    tell_rest(home, reading, file)
 
 
 def _with_heads(turns: Iterable[Turn], *, in_use: bool) -> Iterator[str]:
