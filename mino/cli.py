@@ -122,23 +122,28 @@ def history() -> None:
 turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
 
 
+file_argument = click.argument("file", required=False, type=os.path.expanduser)
+
+
 @history.command(page="mino-history(1)", examples=("mino history show -n 2", "mino history show --turn 3 --json"))
+@file_argument
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N turns.")
 @turn_option
 @click.option("--context", is_flag=True, help="Print the input that the next request starts with.")
+@click.option("--salvage", "with_salvage", is_flag=True, help="Print what recover --salvage would keep.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def show(call: Call, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(call: Call, /, file: str | None, context: bool, as_json: bool, **options: Any) -> None:
     """Print the turns with their number, time and status."""
     from mino.commands import show as command
 
-    place, session = call.find_home(), call.choose_session()
+    place, session = call.find_home(), call.choose_session(file)
     if context:
         from mino.settings import settle
 
-        command.show_context(place, session, settle({}, os.environ, place), last=last, turn=turn)
+        command.show_context(place, session, file, settle({}, os.environ, place), **options)
     else:
-        command.show(place, session, last=last, turn=turn, as_json=as_json)
+        command.show(place, session, file, as_json=as_json, **options)
 
 
 @history.command(page="mino-history(1)", examples=("mino history search -i paris", 'mino history search --all "巴黎"'))
@@ -183,7 +188,7 @@ def verify(call: Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) ->
 @history.command(
     page="mino-history(1)", examples=("mino history recover --dry-run", "mino history recover --salvage FILE")
 )
-@click.argument("file", required=False, type=os.path.expanduser)
+@file_argument
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--salvage", "with_salvage", is_flag=True, help="Keep every whole turn of an invalid file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -217,6 +222,7 @@ def forget(call: Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wai
     page="mino-history(1)",
     examples=("mino history export > conversation.md", "mino history export --format messages -n 1"),
 )
+@file_argument
 @click.option(
     "--format",
     "form",
@@ -227,11 +233,11 @@ def forget(call: Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wai
 @turn_option
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
 @click.pass_obj
-def export(call: Call, /, form: Any, turn: str | None, last: int | None) -> None:
+def export(call: Call, /, file: str | None, form: Any, turn: str | None, last: int | None) -> None:
     """Print the completed turns for readers or for other programs."""
     from mino.commands.export import export as command
 
-    command(call.find_home(), call.choose_session(), form=form, turn=turn, last=last)
+    command(call.find_home(), call.choose_session(file), file, form=form, turn=turn, last=last)
 
 
 @history.command(page="mino-history(1)", examples=("mino history compact", "mino history compact --keep 10 --local"))

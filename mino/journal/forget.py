@@ -52,7 +52,7 @@ def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
     removal: Removal | None = None
     # The first of the unreadable lines before this one; if a turn has no question, the question is among them.
     loose = 0
-    for number, line, record in scan.number(chunks, hold=True):
+    for number, line, record in scan.number(scan.split(chunks, hold=True)):
         owner = _owner(line, record)
         if owner is None:
             owner = named_in(line)  # a broken line that names a turn belongs to it
@@ -90,7 +90,7 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
     rest = iter(removals)
     removal = next(rest, None)
     seq = 1
-    for number, line, record in scan.number(chunks, hold=True):
+    for number, line, record in scan.number(scan.split(chunks, hold=True)):
         if removal and number > removal.last_line:
             removal = next(rest, None)
         if removal and number >= removal.first_line:
@@ -105,7 +105,7 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
 
 def ids_in(chunks: Iterable[bytes]) -> set[str]:
     """The id of every turn that has a readable record in the file."""
-    owners = (_owner(line, record) for _, line, record in scan.number(chunks, hold=True))
+    owners = (_owner(line, record) for _, line, record in scan.number(scan.split(chunks, hold=True)))
     return {owner for owner in owners if owner is not None}
 
 

@@ -92,7 +92,7 @@ def _records(journal: Journal, part: Part, summary: str) -> Iterator[bytes]:
     # Its text alone: its items would bring the reasoning about the turns that are gone into every later request.
     yield encode(assistant_message(2, turn_id, summary, None))
     yield encode(turn_end(3, turn_id, "completed"))
-    for number, _, record in scan.number(_rest(journal, part.size), hold=True):
+    for number, _, record in scan.number(scan.split(_rest(journal, part.size), hold=True)):
         if isinstance(record, BadLine):
             raise StorageFailed(
                 f"the session file '{journal.path}' was changed by another process", "mino history verify"

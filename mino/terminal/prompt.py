@@ -4,7 +4,7 @@ import errno
 import os
 import select
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -92,16 +92,23 @@ def read_prompt(words: Sequence[str]) -> str:
 
 def read_stdin() -> bytes:
     """All of standard input. Raises StorageFailed if it cannot be read."""
-    pieces = [b"-"]
-    while pieces[-1]:
+    return b"".join(stdin_chunks())
+
+
+def stdin_chunks() -> Iterator[bytes]:
+    """Standard input, piece by piece. Raises StorageFailed if it cannot be read."""
+    while True:
         try:
-            pieces.append(os.read(STDIN, 1 << 20))
+            piece = os.read(STDIN, 1 << 17)
         except BlockingIOError:
             # Another program made this pipe non-blocking; `sys.stdin` would take the part that is there for all of it.
             select.select([STDIN], [], [])
+            continue
         except OSError as error:
             raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
-    return b"".join(pieces[1:])
+        if not piece:
+            return
+        yield piece
 
 
 def _is_pipe() -> bool:

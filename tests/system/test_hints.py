@@ -37,8 +37,9 @@ def paste(ended: Ended, place: Path) -> Ended:
 def test_the_way_out_of_a_damaged_session_can_be_pasted(tmp_path: Path, name: str) -> None:
     home = make_home(tmp_path / name, b"{]\n" + OLD)
     pasted = paste(Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("history", "show"), tmp_path)
-    assert pasted.status == 1
-    assert "salvage would keep 2 turns" in pasted.out
+    assert pasted.status == 65
+    assert "你叫张三" in pasted.out and "salvage would keep 2 turns" in pasted.err
+    assert paste(pasted, tmp_path).status == 0
 
 
 @pytest.mark.parametrize("name", [*NAMES[:2], "中文 🗼"])

@@ -30,9 +30,9 @@ def print_session(
     session: str | None = None,
 ) -> None:
     if context:
-        show_context(home, session, Settings(), last=last, turn=turn)
+        show_context(home, session, None, Settings(), last=last, turn=turn, with_salvage=False)
     else:
-        show(home, session, last=last, turn=turn, as_json=as_json)
+        show(home, session, None, last=last, turn=turn, with_salvage=False, as_json=as_json)
 
 
 def test_a_turn_for_a_person(tmp_path: Path, capfd: Output) -> None:
@@ -123,7 +123,7 @@ def test_the_context_is_what_the_settings_send(tmp_path: Path, capfd: Output) ->
     home = open_home(tmp_path, completed(("一", "one"), ("二", "two"), ("三", "three")))
 
     def questions(settings: Settings, last: int | None = None, turn: str | None = None) -> list[str]:
-        show_context(home, None, settings, last=last, turn=turn)
+        show_context(home, None, None, settings, last=last, turn=turn, with_salvage=False)
         items = json.loads(capfd.readouterr().out)
         return [item["content"][0]["text"] for item in items if item["role"] == "user"]
 
@@ -134,7 +134,7 @@ def test_the_context_is_what_the_settings_send(tmp_path: Path, capfd: Output) ->
     assert questions(Settings(context=Limit(size=450)), last=3) == ["二", "三"]
     assert questions(Settings(context=Limit(0))) == []
     assert questions(Settings(context=Limit(0)), turn="1") == ["一"]  # it is asked for by name
-    show_context(home, None, Settings(replay="text"), last=1, turn=None)
+    show_context(home, None, None, Settings(replay="text"), last=1, turn=None, with_salvage=False)
     assert json.loads(capfd.readouterr().out)[1] == {"type": "message", "role": "assistant", "content": "three"}
 
 
