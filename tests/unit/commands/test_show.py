@@ -87,7 +87,7 @@ def test_what_is_valid_is_shown_and_what_is_not_is_told(
     for finding in report.findings:
         assert f"mino: '{session_path(home)}' line {finding.line} (byte {finding.byte}): {finding.code}: " in err
     assert ("the next question recovers it" in err) is (report.state == "recoverable")
-    assert ("hint: mino history recover --salvage --dry-run" in err) is (report.state == "invalid")
+    assert ("hint: mino history show --salvage" in err) is (report.state == "invalid")
     assert session_path(home).read_bytes() == case(name)
     assert os.listdir(home.path) == ["sessions"]
 
@@ -115,7 +115,7 @@ def test_the_context_is_the_input_of_the_next_request(tmp_path: Path, capfd: Out
     session_path(home).write_bytes(case("seq-gap"))
     with pytest.raises(InvalidData) as caught:
         print_session(home, context=True)
-    assert caught.value.hint == f"mino history recover --salvage --dry-run '{session_path(home)}'"
+    assert caught.value.hint == f"mino history show --salvage '{session_path(home)}'"
     assert capfd.readouterr().out == ""
 
 
