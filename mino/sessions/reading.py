@@ -157,12 +157,15 @@ def _watched(loading: Loading, batches: Iterable[Lines]) -> Iterator[Lines]:
 
 def _salvaged(loading: Loading, salvage: "Salvage", in_use: bool) -> Iterator[Turn]:
     """The turns that `salvage` keeps, and of a file that is not invalid the open turn too, which recovery ends."""
-    yield from Loading(salvage)
+    kept = Loading(salvage)
+    yield from kept
     for turn in loading.finish():
         if not loading.over and not in_use:
             turn.status = "interrupted"
         if not loading.over:
             yield turn
+    if loading.over:
+        loading.report.turns = kept.report.turns  # what was counted up to the damage is not what is read here
 
 
 def tell_state(path: str, report: Report, tell: Tell, outlook: str = "; the next question recovers it") -> None:
