@@ -222,7 +222,8 @@ class Crashes:
                 half.apply(event._replace(data=event.data[: len(event.data) // 2]))
                 self._note(moments, half, facts, story + " by half", start.home)
             disk.apply(event)
-            if event.call != "open" or not _is_current(event.path):  # a turn is safe whichever is current
+            # To look into a folder is not to rely on its entry; and a turn is safe whichever conversation is current.
+            if event.call != "open" or not (_is_current(event.path) or disk.tree().get(event.path) is None):
                 touched |= {event.path, event.other}
             facts.originals |= set(_originals(disk.tree(), event))
             if _is_promise(event, command, run):

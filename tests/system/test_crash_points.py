@@ -199,6 +199,8 @@ def test_a_renamed_conversation_has_one_name_and_its_copies_follow(tmp_path: Pat
         assert sorted(content for name, content in saved_in(home).items()) == sorted([EARLIER, OTHER])
         if "work" in saved_in(home):
             assert status == 0  # the same command ends what it began
+        else:  # nobody would look for a copy whose conversation has another name
+            assert saved_in(home) == saved_in(whole)
         if status == 0:
             assert saved_in(again) == saved_in(whole) and current_in(again) == "终稿"
         else:
