@@ -3,13 +3,14 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mino import __version__, signals, turn
 from mino.commands import slash
 from mino.context import tell_size
 from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
+from mino.journal.questions import last_questions
 from mino.model import Model, open_model, read_instructions
 from mino.responses.request import Request, newest
 from mino.sessions.conversation import Conversation
@@ -72,13 +73,17 @@ def _short(path: str) -> str:
 
 @dataclass(slots=True)
 class Chat:
-    """One run of `chat`, with all that it needs open; `sent_turns` is how many turns the context has had."""
+    """One run of `chat`, with all that it needs open; `sent_turns` is how many turns the context has had.
+
+    `commands` are those that were typed, for the up arrow.
+    """
 
     held: Held
     settings: Settings
     model: Model
     prompt: Prompt
     sent_turns: int = 0
+    commands: list[str] = field(default_factory=list)
 
     @property
     def conversation(self) -> Conversation:
@@ -93,6 +98,7 @@ class Chat:
         failed: MinoError | None = None
         self._tell_size()
         output.show("\n")
+        self.prompt.recall(self._earlier())
         while (said := self._read()) is not None:
             text = ""
             try:
@@ -122,16 +128,27 @@ class Chat:
 
     def _take(self, text: str) -> None:
         if slash.is_command(text):
+            self.commands.append(text)
             place, moves = self.conversation.place, self.held.moves
             lines = slash.run(self.held, text, self.model)
             if self.conversation.place != place:
                 output.name_session(self.conversation.place.name)
             output.show_lines(lines)
-            if self.held.moves != moves:
-                self.sent_turns = 0  # it is another conversation
+            if self.held.moves != moves:  # it is another conversation
+                self.sent_turns = 0
+                self.prompt.recall(self._earlier())
             self._tell_size()
         else:
             self._ask(text.replace("//", "/", 1) if text.lstrip().startswith("//") else text)
+
+    def _earlier(self) -> Iterator[str]:
+        """What the up arrow offers: the questions of the conversation, as one would type them, and then the commands.
+
+        After /undo it is not read anew: whoever removes a question may want to change it and ask again.
+        """
+        for question in last_questions(self.conversation.journal.chunks()):
+            yield question.replace("/", "//", 1) if question.lstrip().startswith("/") else question
+        yield from self.commands
 
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""

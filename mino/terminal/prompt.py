@@ -4,7 +4,7 @@ import errno
 import os
 import select
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -26,6 +26,9 @@ class Prompt(Protocol):
     def read(self) -> bytes | None:
         """The next input, without its newline; None at the end. Raises Interrupted, ReaderGone, StorageFailed."""
 
+    def recall(self, earlier: Iterable[str]) -> None:
+        """Offer `earlier` input, the oldest first, in place of what was typed before."""
+
 
 class Lines:
     """Plain lines of standard input. A line that no terminal echoes is shown after `You> `: stdout is a transcript."""
@@ -46,6 +49,9 @@ class Lines:
         if line is None or not output.is_terminal(STDIN):
             output.show((line or b"").decode("utf-8-sig", "replace") + "\n")
         return line
+
+    def recall(self, earlier: Iterable[str]) -> None:
+        """Nothing is recalled without a line editor, and so nothing of `earlier` is read."""
 
     def _next(self) -> bytes | None:
         pieces = [self._rest]
