@@ -144,7 +144,7 @@ class Chat:
     def _earlier(self) -> Iterator[str]:
         """What the up arrow offers: the questions of the conversation, as one would type them, and then the commands.
 
-        After /undo it is not read anew: whoever removes a question may want to change it and ask again.
+        After /undo and /compact it is not read anew: whoever removes a question may want to change it and ask again.
         """
         for question in last_questions(self.conversation.journal.chunks()):
             yield question.replace("/", "//", 1) if question.lstrip().startswith("/") else question
