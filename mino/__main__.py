@@ -3,6 +3,7 @@
 Importing this module or any other of Mino changes nothing; `main` does, once.
 """
 
+import errno
 import gc
 import os
 import signal
@@ -80,6 +81,8 @@ def _run() -> int:
             return 0
         raise ReaderGone from None
     except OSError as error:  # from a help text, for example: Mino's own reads and writes have their own sentences
+        if error.errno == errno.ENOMEM:
+            raise MemoryError from None
         from io import StringIO
 
         sys.stdout = StringIO()  # otherwise the rest of the text would be written again at exit, and fail again

@@ -5,16 +5,13 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from mino import __version__
 from mino.errors import MinoError, UsageMistake
-from mino.terminal import output
-
-if TYPE_CHECKING:
-    from mino.home import Home
+from mino.usage import Call, Root, usage_hint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,84 +26,23 @@ def run() -> int:
         status = cli.main(prog_name="mino", standalone_mode=False)
     except click.UsageError as mistake:
         message = mistake.message.rstrip(".")
-        raise UsageMistake(message[:1].lower() + message[1:], _usage_hint(mistake)) from None
+        raise UsageMistake(message[:1].lower() + message[1:], usage_hint(mistake)) from None
     return status if isinstance(status, int) else 0
 
 
-def _usage_hint(mistake: click.UsageError) -> str:
-    """The option that was probably meant, if one is near; else how to see what there is."""
-    from difflib import SequenceMatcher
-
-    wrong = getattr(mistake, "option_name", "")
-    for right in getattr(mistake, "possibilities", None) or ():
-        alike = SequenceMatcher(None, wrong, right).ratio()
-        # `--retry` is near `--retries`; `--session` is not near `--version`, though nearly as many letters are equal.
-        if alike >= 0.7 and wrong.lstrip("-")[:1] == right.lstrip("-")[:1]:
-            return f"did you mean {right}?"
-    return f"{mistake.ctx.command_path if mistake.ctx else 'mino'} --help"
-
-
-class _Command(click.Command):
-    """A command whose help is the sentence, two examples, the options, and the page that has the rest."""
-
-    def __init__(self, *args: Any, examples: tuple[str, str], page: str, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.examples = examples
-        self.page = page
-
-    def format_help_text(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        formatter.write_text(self.help or "")
-        formatter.write_paragraph()
-        for example in self.examples:
-            formatter.write(f"  {example}\n")
-
-    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_paragraph()
-        formatter.write_text(f"See {self.page}.")
-
-
-class _Group(_Command, click.Group):
-    """A group of commands; without one it prints its help, which lists them, each with its whole sentence."""
-
-    command_class = _Command
-    group_class = type
-
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, invoke_without_command=True, **more)
-
-    def invoke(self, context: click.Context) -> Any:
-        result = super().invoke(context)
-        if context.invoked_subcommand is None:
-            click.echo(context.get_help())
-        return result
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, (command.help or "").rstrip(".")) for name, command in self.commands.items()])
-
-    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_commands(context, formatter)
-        click.Command.format_options(self, context, formatter)
-
-
 @click.command(
-    cls=_Group,
+    cls=Root,
     context_settings={"help_option_names": ["-h", "--help"]},
     page="mino(1)",
     examples=('mino ask "What is the capital of France?"', "mino chat"),
 )
-@click.option("--home", metavar="DIR", help="The home directory of Mino (MINO_HOME, else ~/.mino).")
 @click.version_option(__version__, prog_name="mino", message="%(prog)s %(version)s")
-@click.pass_context
-def cli(context: click.Context, home: str | None) -> None:
+def cli() -> None:
     """Ask language models from a shell, and keep the conversation."""
-    output.name_home(home)
-    context.obj = home
 
 
-# Commands that write to the session have it.
-wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a session in use (0).")
+# Commands that take a lock have it.
+wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a conversation in use (0).")
 
 
 def server_options(command: Function) -> Function:
@@ -115,8 +51,6 @@ def server_options(command: Function) -> Function:
         click.option("-m", "--model", metavar="NAME", help="The model to ask."),
         click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
         click.option("--local", is_flag=True, default=None, help="Use the embedded engine; no key is sent."),
-        click.option("--context", metavar="all|none|N", help="How many completed turns to send (all)."),
-        click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md."),
         wait_option,
         click.option("--timeout", metavar="SECONDS", help="How long the service may send nothing (300)."),
         click.option("--retries", metavar="N", help="Further attempts before any output (2)."),
@@ -126,43 +60,54 @@ def server_options(command: Function) -> Function:
     return command
 
 
+def question_options(command: Function) -> Function:
+    """The options of a command that sends a person's question."""
+    instructions = click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md.")
+    return click.option("--context", metavar="all|none|N|SIZE", help="How many completed turns to send (all).")(
+        instructions(command)
+    )
+
+
 @cli.command(
     page="mino-ask(1)",
     examples=('mino ask "What is the capital of France?"', 'mino ask "What does this do?" - < main.c'),
 )
 @click.argument("prompt", nargs=-1, type=click.UNPROCESSED)
 @server_options
+@question_options
 @click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
 @click.pass_obj
 def ask(
-    home: str | None, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
+    call: Call, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
 ) -> None:
     """Ask one question and print the answer."""
     from mino.commands import ask as command
-    from mino.home import find_home, find_usable_home
+    from mino.home import find_usable_home
     from mino.settings import settle
 
-    place = find_usable_home(home, os.environ) if no_history else find_home(home, os.environ)
-    settings = settle(flags, os.environ, place)
+    if no_history and call.session is not None:
+        raise UsageMistake("--session names a conversation, and --no-history uses none: give one of them")
+    place = find_usable_home(call.home, os.environ) if no_history else call.find_home()
+    settings, session = settle(flags, os.environ, place), call.choose_session()
     if dry_run:
-        command.dry_run(place, settings, prompt, history=not no_history)
+        command.dry_run(place, session, settings, prompt, history=not no_history)
     else:
-        command.ask(place, settings, prompt, os.environ, history=not no_history, as_json=as_json)
+        command.ask(place, session, settings, prompt, os.environ, history=not no_history, as_json=as_json)
 
 
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
 @server_options
+@question_options
 @click.pass_obj
-def chat(home: str | None, /, **flags: object) -> int:
+def chat(call: Call, /, **flags: object) -> int:
     """Talk with the model, question by question."""
     from mino.commands.chat import chat as command
-    from mino.home import find_home
     from mino.settings import settle
 
-    place = find_home(home, os.environ)
-    failure = command(place, settle(flags, os.environ, place), os.environ)
+    place = call.find_home()
+    failure = command(place, call.choose_session(), settle(flags, os.environ, place), os.environ)
     return failure.status if failure else 0
 
 
@@ -171,23 +116,56 @@ def chat(home: str | None, /, **flags: object) -> int:
     examples=("mino history show -n 2", "mino history verify"),
 )
 def history() -> None:
-    """Show, check, repair, forget and export the conversation."""
+    """Show, search, check, repair, export and shorten the conversation."""
 
 
 turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
 
 
+file_argument = click.argument("file", required=False, type=os.path.expanduser)
+
+
 @history.command(page="mino-history(1)", examples=("mino history show -n 2", "mino history show --turn 3 --json"))
+@file_argument
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N turns.")
 @turn_option
 @click.option("--context", is_flag=True, help="Print the input that the next request starts with.")
+@click.option("--salvage", "with_salvage", is_flag=True, help="Print what recover --salvage would keep.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def show(home: str | None, /, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
+def show(call: Call, /, file: str | None, context: bool, as_json: bool, **options: Any) -> None:
     """Print the turns with their number, time and status."""
-    from mino.commands.show import show as command
+    from mino.commands import show as command
 
-    command(_find_home(home), last=last, turn=turn, context=context, as_json=as_json)
+    place, session = call.find_home(), call.choose_session(file)
+    if context:
+        from mino.settings import settle
+
+        command.show_context(place, session, file, settle({}, os.environ, place), **options)
+    else:
+        command.show(place, session, file, as_json=as_json, **options)
+
+
+@history.command(page="mino-history(1)", examples=("mino history search -i paris", 'mino history search --all "巴黎"'))
+@click.argument("pattern", type=click.UNPROCESSED)
+@click.option("-i", "ignore_case", is_flag=True, help="Upper and lower case are equal.")
+@click.option("-E", "is_expression", is_flag=True, help="PATTERN is a regular expression.")
+@click.option("--all", "every", is_flag=True, help="Search every conversation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def search(call: Call, /, pattern: str, ignore_case: bool, is_expression: bool, every: bool, as_json: bool) -> None:
+    """Print the lines of questions and answers that have PATTERN."""
+    from mino.commands.search import search as command
+
+    command(
+        call.find_home(),
+        call.choose_session(),
+        pattern,
+        every=every,
+        ignore_case=ignore_case,
+        is_expression=is_expression,
+        as_json=as_json,
+    )
 
 
 @history.command(
@@ -198,11 +176,11 @@ def show(home: str | None, /, last: int | None, turn: str | None, context: bool,
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
-def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
-    """Check the session, or any files, and print every finding."""
+def verify(call: Call, /, files: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+    """Check the conversation, or any files, and print every finding."""
     from mino.commands.verify import verify as command
 
-    outcomes = command(_find_home(home), files, as_json=as_json, quiet=quiet)
+    outcomes = command(call.find_home(), call.choose_session(files), files, as_json=as_json, quiet=quiet)
     statuses = (each.status if isinstance(each, MinoError) else STATE_STATUS[each] for each in outcomes)
     return min(statuses, key=WORST_FIRST.index, default=0)
 
@@ -210,21 +188,19 @@ def verify(home: str | None, /, files: tuple[str, ...], as_json: bool, quiet: bo
 @history.command(
     page="mino-history(1)", examples=("mino history recover --dry-run", "mino history recover --salvage FILE")
 )
-@click.argument("file", required=False, type=os.path.expanduser)
+@file_argument
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--salvage", "with_salvage", is_flag=True, help="Keep every whole turn of an invalid file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @wait_option
 @click.pass_obj
-def recover(
-    home: str | None, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None
-) -> int:
+def recover(call: Call, /, file: str | None, dry_run: bool, with_salvage: bool, as_json: bool, wait: str | None) -> int:
     """Cut an unfinished end and close an open turn."""
     from mino.commands.recover import recover as command
 
-    would_change = command(
-        *_find_home_and_wait(home, wait), file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json
-    )
+    place, seconds = call.find_home_and_wait(wait)
+    session = call.choose_session(file)
+    would_change = command(place, session, seconds, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
     return 1 if would_change else 0
 
 
@@ -234,17 +210,19 @@ def recover(
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
 @wait_option
 @click.pass_obj
-def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
-    """Remove turns for good, from saved sessions and recovery copies too."""
+def forget(call: Call, /, turns: tuple[str, ...], last: bool, dry_run: bool, wait: str | None) -> None:
+    """Remove turns for good, from every conversation and recovery copy."""
     from mino.commands.forget import forget as command
 
-    command(*_find_home_and_wait(home, wait), turns, last=last, dry_run=dry_run)
+    place, seconds = call.find_home_and_wait(wait)
+    command(place, call.choose_session(), seconds, turns, last=last, dry_run=dry_run)
 
 
 @history.command(
     page="mino-history(1)",
     examples=("mino history export > conversation.md", "mino history export --format messages -n 1"),
 )
+@file_argument
 @click.option(
     "--format",
     "form",
@@ -255,11 +233,24 @@ def forget(home: str | None, /, turns: tuple[str, ...], last: bool, dry_run: boo
 @turn_option
 @click.option("-n", "last", type=click.IntRange(min=0), metavar="N", help="Only the last N completed turns.")
 @click.pass_obj
-def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -> None:
+def export(call: Call, /, file: str | None, form: Any, turn: str | None, last: int | None) -> None:
     """Print the completed turns for readers or for other programs."""
     from mino.commands.export import export as command
 
-    command(_find_home(home), form=form, turn=turn, last=last)
+    command(call.find_home(), call.choose_session(file), file, form=form, turn=turn, last=last)
+
+
+@history.command(page="mino-history(1)", examples=("mino history compact", "mino history compact --keep 10 --local"))
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Leave the last N completed turns (4).")
+@server_options
+@click.pass_obj
+def compact(call: Call, /, keep: int | None, **flags: object) -> None:
+    """Replace the earlier turns by a summary; all is saved first."""
+    from mino.commands.compact import compact as command
+    from mino.settings import settle
+
+    place = call.find_home()
+    command(place, call.choose_session(), settle(flags, os.environ, place), os.environ, keep)
 
 
 @cli.group(
@@ -267,74 +258,97 @@ def export(home: str | None, /, form: Any, turn: str | None, last: int | None) -
     examples=('mino session save "before the details"', "mino session list"),
 )
 def session() -> None:
-    """Save, load and list conversations."""
+    """Keep conversations by name."""
 
 
 name_argument = click.argument("name", type=click.UNPROCESSED)
 
 
+@session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def list_sessions(call: Call, /, as_json: bool) -> None:
+    """List the conversations, newest first."""
+    from mino.commands.session import list_ as command
+
+    command(call.find_home(), as_json=as_json)
+
+
 @session.command(page="mino-session(1)", examples=("mino session new", "mino session new --wait 10"))
 @wait_option
 @click.pass_obj
-def new(home: str | None, /, wait: str | None) -> None:
-    """Start an empty conversation; the old one is saved first."""
+def new(call: Call, /, wait: str | None) -> None:
+    """Empty the unnamed conversation; what it held is saved."""
     from mino.commands.session import new as command
 
-    command(*_find_home_and_wait(home, wait))
+    command(*call.find_home_and_wait(wait))
+
+
+@session.command("open", page="mino-session(1)", examples=("mino session open garden", "mino session open"))
+@click.argument("name", required=False, type=click.UNPROCESSED)
+@wait_option
+@click.pass_obj
+def open_session(call: Call, /, name: str | None, wait: str | None) -> None:
+    """Make NAME (without it: the unnamed conversation) current."""
+    from mino.commands.session import open_ as command
+
+    command(*call.find_home_and_wait(wait), name)
 
 
 @session.command(page="mino-session(1)", examples=("mino session save draft", 'mino session save "第一稿"'))
 @name_argument
 @wait_option
 @click.pass_obj
-def save(home: str | None, /, name: str, wait: str | None) -> None:
-    """Save the conversation as NAME, a checkpoint."""
+def save(call: Call, /, name: str, wait: str | None) -> None:
+    """Copy the current conversation to NAME."""
     from mino.commands.session import save as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
 
 
 @session.command(page="mino-session(1)", examples=("mino session load draft", "mino session load draft --wait 10"))
 @name_argument
 @wait_option
 @click.pass_obj
-def load(home: str | None, /, name: str, wait: str | None) -> None:
-    """Go back to the saved session NAME; the old one is saved first."""
+def load(call: Call, /, name: str, wait: str | None) -> None:
+    """Make the unnamed conversation a copy of NAME."""
     from mino.commands.session import load as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
 
 
-@session.command("open", page="mino-session(1)", examples=("mino session open garden", "mino session open kitchen"))
-@name_argument
+@session.command(page="mino-session(1)", examples=("mino session rename draft final", 'mino session rename a "第一稿"'))
+@click.argument("old", type=click.UNPROCESSED)
+@click.argument("new", type=click.UNPROCESSED)
 @wait_option
 @click.pass_obj
-def open_session(home: str | None, /, name: str, wait: str | None) -> None:
-    """Continue the saved session NAME, or start it."""
-    from mino.commands.session import open_ as command
+def rename(call: Call, /, old: str, new: str, wait: str | None) -> None:
+    """Give the conversation OLD the name NEW."""
+    from mino.commands.session import rename as command
 
-    command(*_find_home_and_wait(home, wait), name)
-
-
-@session.command("list", page="mino-session(1)", examples=("mino session list", "mino session list --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.pass_obj
-def list_sessions(home: str | None, /, as_json: bool) -> None:
-    """List the conversations, newest first: time, turns, name, title."""
-    from mino.commands.session import list_ as command
-
-    command(_find_home(home), as_json=as_json)
+    command(*call.find_home_and_wait(wait), old, new)
 
 
 @session.command(page="mino-session(1)", examples=("mino session delete draft", "mino session delete draft --wait 10"))
 @name_argument
 @wait_option
 @click.pass_obj
-def delete(home: str | None, /, name: str, wait: str | None) -> None:
-    """Delete the saved session NAME."""
+def delete(call: Call, /, name: str, wait: str | None) -> None:
+    """Delete the conversation NAME."""
     from mino.commands.session import delete as command
 
-    command(*_find_home_and_wait(home, wait), name)
+    command(*call.find_home_and_wait(wait), name)
+
+
+@session.command(page="mino-session(1)", examples=("mino session clean --dry-run", "mino session clean --older 7"))
+@click.option("--older", type=click.FloatRange(min=0), default=30, metavar="DAYS", help="Only older copies (30).")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+@click.pass_obj
+def clean(call: Call, /, older: float, dry_run: bool) -> None:
+    """Remove automatic copies and recovery copies."""
+    from mino.commands.session import clean as command
+
+    command(call.find_home(), older, dry_run=dry_run)
 
 
 @session.command(
@@ -353,11 +367,11 @@ def delete(home: str | None, /, name: str, wait: str | None) -> None:
 )
 @wait_option
 @click.pass_obj
-def import_session(home: str | None, /, name: str, file: str, kind: Any, wait: str | None) -> None:
-    """Make the saved session NAME from the messages in FILE."""
+def import_session(call: Call, /, name: str, file: str, kind: Any, wait: str | None) -> None:
+    """Make NAME from the messages in FILE."""
     from mino.commands.session import import_ as command
 
-    command(*_find_home_and_wait(home, wait), name, file, kind)
+    command(*call.find_home_and_wait(wait), name, file, kind)
 
 
 @cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))
@@ -369,16 +383,3 @@ def completion(context: click.Context, /, shell: str, words: tuple[str, ...]) ->
     from mino.commands.completion import completion as command
 
     command(cli.to_info_dict(context.find_root()), shell, words, os.environ)
-
-
-def _find_home(home: str | None) -> "Home":
-    from mino.home import find_home
-
-    return find_home(home, os.environ)
-
-
-def _find_home_and_wait(home: str | None, wait: str | None) -> "tuple[Home, float]":
-    from mino.settings import settle
-
-    place = _find_home(home)
-    return place, settle({"wait": wait}, os.environ, place).wait

@@ -7,6 +7,7 @@ a MinoError that names the path.
 import errno
 import fcntl
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,9 @@ from mino.text import shell_word
 
 CHUNK = 1 << 17  # the records of a larger one leave the processor's cache before they are checked
 MAX_TEXT = 16_000_000  # bytes of instructions or settings; what is longer is another file, named by mistake
-TEMPORARY = ".mino-"  # how the name of every temporary file begins
+# A temporary file: its name ends in the name of the conversation whose lock its writer holds, `-` and that name, which
+# may be empty (the unnamed one).
+TEMPORARY = re.compile(r"\.mino-[0-9a-f]{16}-(.*)\.tmp", re.DOTALL)
 
 
 def chunks(fd: int, path: str) -> Iterator[bytes]:
@@ -112,6 +115,13 @@ def is_same(path: str, other: str) -> bool:
         return path == other
 
 
+def is_open_as(path: str, fd: int) -> bool:
+    """Whether `fd` is the file that `path` names now."""
+    with suppress(OSError):
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(fd))
+    return False
+
+
 def sync_directory(path: str) -> None:
     """Sync the entries of the directory `path`, so that a new or renamed file survives a power cut.
 
@@ -165,16 +175,19 @@ def make_directory(path: str) -> bool:
     Raises CannotCreate, and StorageFailed if an entry cannot be synced.
     """
     if os.path.isdir(path):
+        if is_empty(path):
+            sync_entry(path)  # a process that was killed right after it made the directory has not
         return False
     parent = os.path.dirname(path) or "."
-    if not os.path.lexists(path) and not make_directory(parent) and not _is_used(parent):
-        sync_entry(parent)  # one that was killed while it made this path may have made it
+    if not os.path.lexists(path):
+        make_directory(parent)
     try:
         os.mkdir(path, 0o700)
         set_mode(path, 0o700)  # whatever the umask took away
     except FileExistsError:
-        if os.path.isdir(path):
-            return False  # another process made it at the same moment
+        if os.path.isdir(path):  # another process made it at the same moment, and may be killed before it syncs
+            sync_entry(path)
+            return False
         raise CannotCreate(
             f"cannot create the directory '{path}': a file of that name exists", f"ls -l {shell_word(path)}"
         ) from None
@@ -184,11 +197,11 @@ def make_directory(path: str) -> bool:
     return True
 
 
-def _is_used(directory: str) -> bool:
-    try:
-        return bool(os.listdir(directory))
-    except OSError:
-        return True
+def is_empty(directory: str) -> bool:
+    """Whether nothing is in the directory; one that cannot be read is not empty."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        return next(entries, None) is None
+    return False
 
 
 def create(path: str, data: Iterable[bytes]) -> int:
@@ -221,13 +234,14 @@ def create(path: str, data: Iterable[bytes]) -> int:
     return size
 
 
-def replace(path: str, data: Iterable[bytes]) -> int:
+def replace(path: str, data: Iterable[bytes], owner: str = "") -> int:
     """Give `path` the content `data` in one rename, so that a crash leaves the old file or the new one, whole.
 
-    Returns the number of bytes written. Raises as `create` does.
+    `owner` is the name of the conversation whose next writer removes a temporary file that a killed one left. Returns
+    the number of bytes written. Raises as `create` does.
     """
     directory = os.path.dirname(path)
-    temporary = os.path.join(directory, f"{TEMPORARY}{os.urandom(8).hex()}.tmp")
+    temporary = os.path.join(directory, f".mino-{os.urandom(8).hex()}-{owner}.tmp")
     try:
         size = create(temporary, data)
     except (CannotCreate, StorageFailed) as failure:  # a person knows the file by its own name
@@ -240,6 +254,15 @@ def replace(path: str, data: Iterable[bytes]) -> int:
         raise StorageFailed(f"cannot replace '{path}': {error.strerror}") from None
     sync_directory(directory or ".")
     return size
+
+
+def rename(path: str, target: str) -> None:
+    """Rename `path` within its directory, and sync that. Raises StorageFailed."""
+    try:
+        os.rename(path, target)
+    except OSError as error:
+        raise StorageFailed(f"cannot rename '{path}' to '{target}': {error.strerror}") from None
+    sync_directory(os.path.dirname(path) or ".")
 
 
 def write_all(fd: int, data: bytes) -> None:

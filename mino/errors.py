@@ -35,7 +35,7 @@ class InvalidData(MinoError):
 
 
 class NotFound(MinoError):
-    """A named file, turn or saved session does not exist."""
+    """A named file, turn or conversation does not exist."""
 
     status = 66
 
@@ -65,7 +65,7 @@ class Exhausted(MinoError):
 
 
 class SessionInUse(MinoError):
-    """Another process holds the session."""
+    """Another process holds the conversation."""
 
     status = 75
 

@@ -1,17 +1,14 @@
 """The paths under the home, and their modes (mino(1), FILES)."""
 
 import os
-import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 from mino import disk
-from mino.errors import CannotCreate, InvalidData, MinoError, Misconfigured, UsageMistake
+from mino.errors import CannotCreate, MinoError, Misconfigured, UsageMistake
 from mino.text import shell_word
-
-SESSION_NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
 
 class Home(NamedTuple):
@@ -79,56 +76,6 @@ def find_usable_home(option: str | None, environ: Mapping[str, str]) -> Home | N
     return home if os.access(home.path, os.R_OK | os.X_OK) else None
 
 
-def home_of(home: Home, path: str) -> Home | None:
-    """The home whose `sessions/` or `saved/` holds `path`: `home`, or one with a lock beside that folder, or None."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if disk.is_same(folder, home.sessions) or disk.is_same(folder, home.saved):
-        return home  # whether it was ever locked or not
-    parent = os.path.dirname(folder)
-    if os.path.basename(folder) in ("sessions", "saved") and os.path.lexists(os.path.join(parent, "sessions.lock")):
-        return Home(parent, is_default=False)
-    return None
-
-
-def is_session(home: Home, path: str) -> bool:
-    """Whether `path` names a session file of `home`, and not a copy of one."""
-    folder, name = os.path.split(os.path.abspath(path))
-    return bool(SESSION_NAME.fullmatch(name)) and disk.is_same(folder, home.sessions)
-
-
-def find_session(home: Home) -> str | None:
-    """The path of the one session file, or None before the first.
-
-    Raises InvalidData if there is more than one: a program must not guess which of them to continue.
-    """
-    try:
-        names = sorted(name for name in os.listdir(home.sessions) if SESSION_NAME.fullmatch(name))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise disk.open_failure(home.sessions, error) from None
-    if len(names) > 1:
-        raise InvalidData(
-            f"there is more than one conversation in '{home.sessions}': {', '.join(names)}",
-            _move_oldest(home, names),
-        )
-    return os.path.join(home.sessions, names[0]) if names else None
-
-
-def _move_oldest(home: Home, names: Sequence[str]) -> str:
-    """The command that makes a saved session of the one in `names` that was not written to for the longest time."""
-
-    def written(name: str) -> float:
-        try:
-            return os.stat(os.path.join(home.sessions, name), follow_symlinks=False).st_mtime
-        except OSError:
-            return 0.0
-
-    oldest = min(names, key=written)
-    source, target = os.path.join(home.sessions, oldest), os.path.join(home.saved, oldest)
-    return f"mkdir -p -m 700 {shell_word(home.saved)} && mv -n {shell_word(source)} {shell_word(target)}"
-
-
 def make_home(home: Home) -> list[str]:
     """Make the home directory if it is missing; returns sentences on what was narrowed or should be.
 
@@ -137,26 +84,19 @@ def make_home(home: Home) -> list[str]:
     made = disk.make_directory(home.path)
     ignore = os.path.join(home.path, ".gitignore")
     # A home inside a project must not be committed with it. An empty one is as new: its maker was killed here.
-    if made or _is_empty(home.path):
+    if made or disk.is_empty(home.path):
         with suppress(CannotCreate):  # another process does the same, or the lock will say what is wrong
             disk.create(ignore, [b"*\n"])
-    elif not os.path.isdir(home.sessions):
+    elif not any(map(os.path.isdir, (home.sessions, home.saved))):
         with suppress(MinoError):  # its maker was killed here, or it is a user's own
             disk.sync_file(ignore)
-    if not made and not os.path.isdir(home.sessions):
-        disk.sync_entry(home.path)  # whoever made it may have been killed before the lock could say so
+        disk.sync_entry(home.path)  # whoever made it may have been killed before a lock could say so
     mode = before = stat.S_IMODE(os.stat(home.path).st_mode)
     if mode & 0o077 and home.is_default:
         mode = disk.set_mode(home.path, 0o700)
     if mode & 0o077:
         return [f"the home '{home.path}' has mode {mode:04o}: others can reach it"]
     return [] if mode == before else [_narrowed(home.path, before, mode)]
-
-
-def _is_empty(path: str) -> bool:
-    with suppress(OSError), os.scandir(path) as entries:
-        return next(entries, None) is None
-    return False
 
 
 def wide(home: Home) -> Iterator[tuple[str, int, int]]:
@@ -177,7 +117,7 @@ def wide_places(home: Home) -> Iterator[tuple[str, int, int]]:
 def wide_file(path: str) -> Iterator[tuple[str, int, int]]:
     """As `wide`, for the one file at `path` in a folder of Mino's; nothing if it is not one of Mino's."""
     with suppress(OSError):
-        if path.endswith(".jsonl") and stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
+        if path.endswith((".jsonl", ".lock")) and stat.S_ISREG(os.stat(path, follow_symlinks=False).st_mode):
             yield from _wide(path, 0o600)
 
 
@@ -214,34 +154,3 @@ def narrow(home: Home) -> list[str]:
 
 def _narrowed(path: str, mode: int, wanted: int) -> str:
     return f"narrowed '{path}' from mode {mode:04o} to {wanted:04o}"
-
-
-def remove_temporaries(home: Home) -> None:
-    """Remove the half-made files of a killed writer; only under the lock, so that no other writer is using them.
-
-    The removal is synced: a turn that is forgotten next must not come back in one of them. Raises StorageFailed.
-    """
-    for directory in (home.path, home.sessions, home.saved):
-        removed = False
-        with suppress(OSError), os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.name.startswith(disk.TEMPORARY) and entry.name.endswith(".tmp"):
-                    with suppress(OSError):
-                        os.unlink(entry.path)
-                        removed = True
-        if removed:
-            disk.sync_directory(directory)
-
-
-def settle(home: Home) -> None:
-    """Sync what a killed writer may have left unsynced: the session file, and the entries of the home and its folders.
-
-    Raises StorageFailed, and as `disk.opened` does.
-    """
-    if os.path.isdir(home.sessions):
-        for name in filter(SESSION_NAME.fullmatch, os.listdir(home.sessions)):
-            disk.sync_file(os.path.join(home.sessions, name))
-    disk.sync_entry(home.path)
-    for directory in (home.path, home.sessions, home.saved):
-        if os.path.isdir(directory):
-            disk.sync_directory(directory)

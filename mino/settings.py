@@ -5,6 +5,7 @@ usage mistake, everything else as a bad configuration.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -74,15 +75,29 @@ def _count(value: object) -> int:
     return int(number)
 
 
-def _context(value: object) -> int | None:
+class Limit(NamedTuple):
+    """How much of a conversation is sent: the newest `turns`, of these as many as fit into `size` bytes; None: all."""
+
+    turns: int | None = None
+    size: int | None = None
+
+
+_UNITS = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}
+_SIZE = re.compile("([0-9]{1,12})(B|kB|MB|GB)")
+
+
+def _limit(value: object) -> Limit:
     if value == "all":
-        return None
+        return Limit()
     if value == "none":
-        return 0
+        return Limit(0)
+    size = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if size:
+        return Limit(size=int(size[1]) * _UNITS[size[2]])
     try:
-        return _count(value)
+        return Limit(_count(value))
     except _Refused:
-        raise _Refused("all, none, or a number of turns") from None
+        raise _Refused("all, none, a number of turns, or a size such as 500B, 64kB, 2MB or 1GB") from None
 
 
 def _replay(value: object) -> str:
@@ -115,7 +130,7 @@ OPTIONS: dict[str, Option] = {
     "model": Option(_text, "OPENAI_MODEL"),
     "base-url": Option(_text, "OPENAI_BASE_URL"),
     "local": Option(_switch),
-    "context": Option(_context),
+    "context": Option(_limit),
     "instructions": Option(_path),
     "wait": Option(_seconds),
     "timeout": Option(_idle_seconds),
@@ -130,7 +145,7 @@ FILE_ONLY: dict[str, Option] = {
 
 
 class Settings(NamedTuple):
-    """The settings of one call; seconds are floats, `context` is None for all turns, `base_url` None for OpenAI's.
+    """The settings of one call; seconds are floats, `base_url` is None for OpenAI's.
 
     With `local`, `model` is the file of the model, None for the small one.
     """
@@ -138,7 +153,7 @@ class Settings(NamedTuple):
     model: str | None = None
     base_url: str | None = None
     local: bool = False
-    context: int | None = None
+    context: Limit = Limit()
     instructions: str | None = None
     wait: float = 0
     timeout: float = 300

@@ -16,6 +16,11 @@ BYTE_ORDER_MARK = "\ufeff"  # what Windows programs begin a file with; it is no 
 Tell = Callable[[str], None]
 """Takes one sentence for the person who runs the command; the caller does not know how it is shown."""
 
+
+def say_nothing(sentence: str) -> None:
+    """A `Tell` for what has been reported already."""
+
+
 # C0 without tab and newline, DEL, C1, and the bidirectional controls (Unicode TR 36: they reorder what a person reads).
 _CONTROLS = [
     *(code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)),

@@ -7,15 +7,17 @@ wait while something is saved, and interrupt at once while the wire is read.
 from collections.abc import Callable
 
 from mino import signals
-from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, StorageFailed
+from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, ServiceFailed, StorageFailed
 from mino.journal.ids import new_id
 from mino.journal.record import EndStatus, Record, accepted_items, assistant_message, turn_end, user_message
 from mino.responses.answer import Answer
 from mino.responses.client import Client, Show
 from mino.responses.request import Request
+from mino.sessions import compact
+from mino.sessions.compact import Compacted, Part
 from mino.sessions.conversation import Conversation
 from mino.terminal import output
-from mino.text import count
+from mino.text import one_line
 
 FormatWhole = Callable[[str | None, Answer], str]
 """The turn's id (None: it is not saved) and the whole answer → the text to show."""
@@ -98,9 +100,22 @@ def _save(conversation: Conversation, known: str, *records: Record, hint: str = 
         raise StorageFailed(f"{failure.message}: {known}", hint or failure.hint) from None
 
 
-def tell_size(conversation: Conversation, limit: int, way_out: str) -> None:
-    """Report a context of `limit` turns or more (0: never) as large, and the way out; nothing is ever cut."""
-    turns = len(conversation.context)
-    if limit and turns >= limit:
-        output.notice(f"the context is large: {count(turns, 'turn')} sent with every question")
-        output.hint(way_out)
+def sum_up(
+    conversation: Conversation, part: Part, client: Client, request: Request, tell: Callable[[Compacted], None]
+) -> None:
+    """Ask `request` for a summary of `part`, put it in its place, and `tell` what was done.
+
+    The conversation is as it was until the whole summary is here, and is saved only then, so that a request that fails
+    leaves no copy. Raises the failure of the wire, Interrupted and ReaderGone; AnswerIncomplete and ServiceFailed for
+    half a summary and for a refusal; and as `compact.replace`. A signal that comes while it is replaced waits.
+    """
+    with signals.deferred():
+        with signals.immediate():
+            answer = client.ask(request, None)
+        as_it_was = "the conversation is as it was"
+        if answer.status == "incomplete":
+            reason = answer.reason or "no reason given"
+            raise AnswerIncomplete(f"the service cut the summary short: {reason}; {as_it_was}", request.send_less)
+        if answer.refusal:
+            raise ServiceFailed(f"the model refused to sum up: '{one_line(answer.text)}'; {as_it_was}")
+        tell(compact.replace(conversation, part, answer.text))

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tempfile
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -17,9 +18,13 @@ from mino.journal.findings import State
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
 from mino.journal.record import EndStatus, Record, assistant_message, encode, turn_end, user_message
+from mino.sessions.conversation import lock
+from mino.sessions.place import Place
 from tests.unit.journal.sample import CASES, FIRST
 
 SESSION = f"{FIRST}.jsonl"
+NAMED = "检查点 🏕"
+EACH_KIND = (None, NAMED)  # the unnamed conversation, and one with a name that needs care
 
 
 def case(name: str) -> bytes:
@@ -51,7 +56,7 @@ def numbered(*journals: bytes) -> bytes:
 
 
 def make_home(place: Path, session: bytes | None, **saved: bytes) -> Path:
-    """A home at `place` with a session of that content (None: no conversation yet) and saved sessions by name."""
+    """A home at `place` with an unnamed conversation of that content (None: none yet), and named ones."""
     (place / "sessions").mkdir(parents=True, mode=0o700)
     place.chmod(0o700)
     if session is not None:
@@ -67,7 +72,7 @@ def open_home(place: Path, session: bytes | None = None, **saved: bytes) -> Home
 
 
 def save(home: Path, name: str, content: bytes) -> Path:
-    """Put a saved session there."""
+    """Put a named conversation there."""
     return write(home / "saved" / f"{name}.jsonl", content)
 
 
@@ -80,13 +85,34 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def go_on(home: Path, content: bytes) -> None:
-    """Let the conversation go on, as `mino ask` would, by the turns of `content`."""
+    """Let the unnamed conversation go on, as `mino ask` would, by the turns of `content`."""
     write(home / "sessions" / SESSION, numbered(session_of(home), content))
 
 
 def session_path(home: Home) -> Path:
     """The path of the session file that `make_home` writes."""
     return Path(home.sessions, SESSION)
+
+
+def path_in(home: Home, name: str | None) -> Path:
+    """The file of the conversation called `name`, or of the unnamed one that `make_home` writes."""
+    return session_path(home) if name is None else Path(home.saved, f"{name}.jsonl")
+
+
+def home_with(place: Path, name: str | None, content: bytes) -> Home:
+    """A home whose one conversation, called `name` or unnamed (None), has that content."""
+    return open_home(place, content) if name is None else open_home(place, None, **{name: content})
+
+
+def copy_path(home: Home, name: str | None, number: int = 0) -> Path:
+    """A path that a recovery copy of that conversation can have."""
+    path = path_in(home, name)
+    return path.with_name(f"{path.stem}-recovery-20260101T000000Z-{number:08x}.jsonl")
+
+
+def hold(home: Home, name: str | None = None) -> AbstractContextManager[None]:
+    """The lock of that conversation, as another writer holds it; nothing may be told."""
+    return lock(Place(home, name), 0, refuse_telling)
 
 
 def session_of(home: Path) -> bytes:
@@ -97,9 +123,9 @@ def session_of(home: Path) -> bytes:
 
 
 def saved_in(home: Path) -> dict[str, bytes]:
-    """The content of every file in `saved/`, by name without its ending."""
-    folder = home / "saved"
-    return {each.name.removesuffix(".jsonl"): each.read_bytes() for each in folder.iterdir()} if folder.is_dir() else {}
+    """The content of every file in `saved/` but the locks, by name without its ending."""
+    files = [each for each in (home / "saved").glob("*") if not each.name.endswith(".lock")]
+    return {each.name.removesuffix(".jsonl"): each.read_bytes() for each in files}
 
 
 def turns_of(content: bytes) -> list[Turn]:

@@ -2,23 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from mino import turn
+from mino.context import tell_context, tell_size
 from mino.home import Home
 from mino.journal.findings import refuse_invalid
 from mino.model import first_step, name_model, open_model, read_instructions
 from mino.responses.answer import Answer
-from mino.responses.request import ContextTurn, Request
+from mino.responses.request import Request, context_items, newest
 from mino.sessions.conversation import open_conversation
 from mino.sessions.reading import IN_USE, read_session
 from mino.settings import Settings
 from mino.terminal import output
 from mino.terminal.prompt import read_prompt
 
+WAYS_OUT = "mino history compact sums up older turns; --context 64kB sends only the newest ones"
+
 
 def ask(
     home: Home | None,
+    session: str | None,
     settings: Settings,
     words: Sequence[str],
     environ: Mapping[str, str],
@@ -33,14 +38,23 @@ def ask(
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
     with open_model(settings, environ) as model:
-        keep = settings.context
-        opened = open_conversation(home, settings.wait, output.notice, keep) if home and history else nullcontext(None)
+        limit = settings.context
+        opened = (
+            open_conversation(home, session, settings.wait, output.notice, limit.turns)
+            if home and history
+            else nullcontext(None)
+        )
         with opened as conversation:
-            context = list(conversation.context) if conversation else []
+            context = newest(conversation.context, limit.size) if conversation else []
             request = Request(model.name, instructions, context, question, _send_less(len(context)))
-            turn.run(conversation, model.client, request, output.AnswerStream(), format_answer if as_json else None)
+            format_whole = partial(format_answer, conversation.place.name if conversation else None)
+            turn.run(conversation, model.client, request, output.AnswerStream(), format_whole if as_json else None)
     if conversation and output.is_terminal(output.STDERR):
-        turn.tell_size(conversation, settings.warn_turns, "mino session save NAME && mino session new")
+        # `ask` does not know what was said before, but only one question reaches each number; where the context is
+        # limited, many could.
+        turns = len(newest(conversation.context, limit.size))
+        if turns == len(conversation.context):
+            tell_size(len(context), turns, settings.warn_turns, WAYS_OUT)
 
 
 def _send_less(turns: int) -> str:
@@ -51,30 +65,32 @@ def _send_less(turns: int) -> str:
     return f"--context {fewer} sends fewer turns; mino session new starts a new conversation"
 
 
-def dry_run(home: Home | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:
+def dry_run(home: Home | None, session: str | None, settings: Settings, words: Sequence[str], *, history: bool) -> None:
     """Print the request body that `ask` would send; it sends nothing, writes nothing, and needs no key."""
     question = read_prompt(words)
     instructions = read_instructions(home, settings)
-    context: Sequence[ContextTurn] = []
-    reading = read_session(home, settings.context, completed=True) if home and history else None
+    limit, reading = settings.context, None
+    if home and history:
+        reading = read_session(home, session, output.notice, limit.turns, completed=True)
     if reading:
         refuse_invalid(reading.path, reading.report)
-        context = reading.turns
         if reading.report.in_progress:
             output.notice(IN_USE)
-    request = Request(name_model(settings), instructions, context, question)
-    output.show_json(request.body(first_step(settings)))
+    context, step = newest(reading.turns if reading else (), limit.size), first_step(settings)
+    output.show_json(Request(name_model(settings), instructions, context, question).body(step))
+    tell_context(len(context), context_items(context, step), reading.report.turns if reading else {})
 
 
-def format_answer(turn_id: str | None, answer: Answer) -> str:
-    """`answer` as one line of JSON; `turn_id` is None if the turn is not saved."""
-    return output.format_json(answer_json(turn_id, answer))
+def format_answer(session: str | None, turn_id: str | None, answer: Answer) -> str:
+    """`answer` as one line of JSON; `session` is the conversation's name, `turn_id` None if the turn is not saved."""
+    return output.format_json(answer_json(session, turn_id, answer))
 
 
-def answer_json(turn_id: str | None, answer: Answer) -> dict[str, Any]:
+def answer_json(session: str | None, turn_id: str | None, answer: Answer) -> dict[str, Any]:
     """`answer` by `schemas/answer.v1.schema.json`."""
     return {
         "turn_id": turn_id,
+        "session": session,
         "status": answer.status,
         "text": answer.text,
         "refusal": answer.refusal,

@@ -3,26 +3,29 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from mino import __version__, signals, turn
 from mino.commands import slash
+from mino.context import tell_size
 from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
+from mino.journal.questions import last_questions
 from mino.model import Model, open_model, read_instructions
-from mino.responses.request import Request
-from mino.sessions import switch
-from mino.sessions.conversation import Conversation, open_conversation
+from mino.responses.request import Request, newest
+from mino.sessions.conversation import Conversation
+from mino.sessions.held import Held
 from mino.settings import Settings
 from mino.terminal import output
 from mino.terminal.prompt import STDIN, Complete, Lines, Prompt, to_text
 from mino.text import count
 
 LABEL = "Assistant> "
+WAYS_OUT = "/compact sums up older turns; /save NAME, then /clear starts an empty conversation"
 _CANCELLED = 2  # records: the question and the end
 
 
-def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
+def chat(home: Home, session: str | None, settings: Settings, environ: Mapping[str, str]) -> MinoError | None:
     """Talk until the input ends or says `/exit`. A question that fails is reported, and the next may be asked.
 
     Without a terminal the last failure of a question is returned, because nobody has seen it. Raises Interrupted for
@@ -31,12 +34,12 @@ def chat(home: Home, settings: Settings, environ: Mapping[str, str]) -> MinoErro
     """
     with (
         open_model(settings, environ) as model,
-        open_conversation(home, settings.wait, output.notice, settings.context) as conversation,
+        Held(home, session, settings.wait, output.notice, settings.context.turns) as held,
     ):
         signals.install()  # from here on the terminal is in other modes, and must be restored
-        output.show_lines(format_banner(home, model, conversation))
+        output.show_lines(format_banner(model, held.conversation))
         with open_prompt(lambda typed: slash.complete(home, typed)) as prompt:
-            failure = Chat(home, settings, model, conversation, prompt).run()
+            failure = Chat(held, settings, model, prompt).run()
     output.show("Goodbye.\n")
     return None if output.is_terminal(STDIN) else failure
 
@@ -54,9 +57,9 @@ def open_prompt(complete: Complete) -> Iterator[Prompt]:
         yield Lines()
 
 
-def format_banner(home: Home, model: Model, conversation: Conversation) -> Iterator[str]:
+def format_banner(model: Model, conversation: Conversation) -> Iterator[str]:
     """The lines that a person needs before the first question."""
-    name = switch.live_name(home)
+    name = conversation.place.name
     turns = count(conversation.turns, "turn") if conversation.turns else "empty so far"
     yield f"Mino {__version__} - {model.name} {model.place}"
     yield f"History: {_short(conversation.journal.path)} ({f'{name}, ' if name else ''}{turns})"
@@ -68,18 +71,24 @@ def _short(path: str) -> str:
     return "~" + path.removeprefix(user) if path.startswith(user + os.sep) else path
 
 
-def _is_command(text: str) -> bool:
-    return text.lstrip().startswith("/") and not text.lstrip().startswith("//")
+@dataclass(slots=True)
+class Chat:
+    """One run of `chat`, with all that it needs open; `sent_turns` is how many turns the context has had.
 
+    `commands` are those that were typed, for the up arrow.
+    """
 
-class Chat(NamedTuple):
-    """One run of `chat`, with all that it needs open."""
-
-    home: Home
+    held: Held
     settings: Settings
     model: Model
-    conversation: Conversation
     prompt: Prompt
+    sent_turns: int = 0
+    commands: list[str] = field(default_factory=list)
+
+    @property
+    def conversation(self) -> Conversation:
+        """The one that the chat holds now."""
+        return self.held.conversation
 
     def run(self) -> MinoError | None:
         """Take questions and commands until the end; the failure of the last question that failed.
@@ -89,6 +98,7 @@ class Chat(NamedTuple):
         failed: MinoError | None = None
         self._tell_size()
         output.show("\n")
+        self.prompt.recall(self._earlier())
         while (said := self._read()) is not None:
             text = ""
             try:
@@ -102,7 +112,7 @@ class Chat(NamedTuple):
                 raise
             except MinoError as failure:
                 output.show_failure(failure)
-                if not _is_command(text):
+                if not slash.is_command(text):
                     failed = failure
             # A signal that came while a failed turn was saved is still pending.
             signals.raise_pending()
@@ -117,18 +127,33 @@ class Chat(NamedTuple):
             raise
 
     def _take(self, text: str) -> None:
-        if _is_command(text):
-            before = len(self.conversation.context)
-            output.show_lines(slash.run(self.home, self.conversation, text))
-            if len(self.conversation.context) != before:
-                self._tell_size()
+        if slash.is_command(text):
+            self.commands.append(text)
+            place, moves = self.conversation.place, self.held.moves
+            lines = slash.run(self.held, text, self.model)
+            if self.conversation.place != place:
+                output.name_session(self.conversation.place.name)
+            output.show_lines(lines)
+            if self.held.moves != moves:  # it is another conversation
+                self.sent_turns = 0
+                self.prompt.recall(self._earlier())
+            self._tell_size()
         else:
             self._ask(text.replace("//", "/", 1) if text.lstrip().startswith("//") else text)
 
+    def _earlier(self) -> Iterator[str]:
+        """What the up arrow offers: the questions of the conversation, as one would type them, and then the commands.
+
+        After /undo and /compact it is not read anew: whoever removes a question may want to change it and ask again.
+        """
+        for question in last_questions(self.conversation.journal.chunks()):
+            yield question.replace("/", "//", 1) if question.lstrip().startswith("/") else question
+        yield from self.commands
+
     def _ask(self, question: str) -> None:
         """Ask, and show the answer as it arrives. Raises as `turn.run` does."""
-        instructions = read_instructions(self.home, self.settings)
-        context = list(self.conversation.context)
+        instructions = read_instructions(self.held.home, self.settings)
+        context = newest(self.conversation.context, self.settings.context.size)
         send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
         request = Request(self.model.name, instructions, context, question, send_less)
         seq = self.conversation.journal.seq
@@ -146,4 +171,8 @@ class Chat(NamedTuple):
         self._tell_size()
 
     def _tell_size(self) -> None:
-        turn.tell_size(self.conversation, self.settings.warn_turns, "/save NAME, then /clear")
+        turns = len(newest(self.conversation.context, self.settings.context.size))
+        tell_size(self.sent_turns, turns, self.settings.warn_turns, WAYS_OUT)
+        # A number that goes up and down by a few, as after /undo, has not doubled again.
+        if not self.sent_turns / 2 < turns <= self.sent_turns:
+            self.sent_turns = turns

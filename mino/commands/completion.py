@@ -13,7 +13,7 @@ from typing import Any
 from mino.errors import MinoError
 from mino.home import Home, find_home
 from mino.terminal import output
-from mino.text import one_line, width
+from mino.text import one_line, say_nothing, width
 
 BASH = r"""_mino() {
     mapfile -t COMPREPLY < <("$1" completion bash -- "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
@@ -59,7 +59,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 # What a value is, by the name of its option or argument in `mino.cli`; a name that is nowhere here is for a person.
 _FILES = {"file", "files", "home", "instructions", "model", "prompt"}
-_SESSIONS = {"name"}
+_SESSIONS = {"name", "old", "session"}
 _TURNS = {"turn", "turns"}
 _WORDS = {"context": ("all", "none")}
 
@@ -103,7 +103,8 @@ def _format(shell: str, offer: Offer, current: str, quote: str, skip: int) -> It
 
 def find_offer(tree: Tree, words: Sequence[str], environ: Mapping[str, str]) -> Offer | None:
     """What the last of `words` may become, whatever it begins with; None for the name of a file."""
-    command, operands, home, is_over = tree, 0, None, False
+    command, operands, is_over = tree, 0, False
+    call: dict[str, str] = {}  # what is said of the home and the conversation
     option: Tree | None = None  # the one that the next word is the value of
     *before, current = words
     for word in before:
@@ -119,8 +120,8 @@ def find_offer(tree: Tree, words: Sequence[str], environ: Mapping[str, str]) -> 
                 known, value = _split_option(command, word)
             if known and value is None and not known["is_flag"]:
                 option = known
-            if known and known["name"] == "home" and value is not None:
-                home = value
+            if known and known["name"] in ("home", "session") and value is not None:
+                call[known["name"]] = value
     prefix = ""
     if not option and not is_over and current.startswith("-"):
         option, value = _split_option(command, current)
@@ -130,7 +131,7 @@ def find_offer(tree: Tree, words: Sequence[str], environ: Mapping[str, str]) -> 
     if not option and "commands" in command:
         return [(name, each["help"].rstrip(".")) for name, each in command["commands"].items()]
     parameter = option or _operand(command, operands)
-    offer = _values(parameter, home, environ) if parameter else _options(command)
+    offer = _values(parameter, call, environ) if parameter else _options(command)
     return offer and [(prefix + value, purpose) for value, purpose in offer]
 
 
@@ -157,15 +158,19 @@ def _operand(command: Tree, number: int) -> Tree | None:
     return arguments[number] if number < len(arguments) else None
 
 
-def _values(parameter: Tree, home: str | None, environ: Mapping[str, str]) -> Offer | None:
+def _values(parameter: Tree, call: Mapping[str, str], environ: Mapping[str, str]) -> Offer | None:
     name = parameter["name"]
     if name in _FILES:
         return None
     if name in _SESSIONS or name in _TURNS:
         try:
             # As the shell will have it: no shell has expanded the words of a line that is being typed.
-            place = find_home(home and os.path.expandvars(os.path.expanduser(home)), environ)
-            return _turns(place) if name in _TURNS else _sessions(place)
+            place = find_home(os.path.expandvars(os.path.expanduser(call.get("home", ""))) or None, environ)
+            return (
+                _turns(place, call.get("session") or environ.get("MINO_SESSION") or None)
+                if name in _TURNS
+                else _sessions(place)
+            )
         except MinoError:  # Tab is no place for a message
             return []
     return [(word, "") for word in parameter["type"].get("choices", _WORDS.get(name, ()))]
@@ -177,10 +182,10 @@ def _sessions(home: Home) -> Offer:
     return [(name, "") for name in saved.names(home.saved)]
 
 
-def _turns(home: Home) -> Offer:
+def _turns(home: Home, session: str | None) -> Offer:
     from mino.sessions.reading import read_session
 
-    reading = read_session(home)
+    reading = read_session(home, session, say_nothing)
     return [(str(turn.number), one_line(turn.user, 40)) for turn in reading.turns] if reading else []
 
 

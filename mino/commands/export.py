@@ -4,40 +4,40 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from mino.commands.source import read, refuse_invalid, tell_rest, with_file
 from mino.errors import NotFound
 from mino.formats import markdown, messages
 from mino.home import Home
-from mino.journal.findings import refuse_invalid
 from mino.journal.ids import id_time
 from mino.journal.order import Turn
-from mino.sessions.reading import pick, read_session, tell_state
+from mino.sessions.reading import Wanted, pick
 from mino.terminal import output
 from mino.text import local_time
 
 Format = Literal["markdown", "text", "messages", "responses"]
 
 
-def export(home: Home, *, form: Format, turn: str | None, last: int | None) -> None:
-    """Print the completed turns of the session, the `last` of them or one `turn`; stderr says how many are left out.
+def export(
+    home: Home, session: str | None, file: str | None, *, form: Format, turn: str | None, last: int | None
+) -> None:
+    """Print the completed turns, the `last` of them or one `turn`; stderr says how many are left out.
 
-    Raises InvalidData if the session is damaged, NotFound for a turn that is not there or not completed.
+    Raises InvalidData if it is damaged, NotFound for a turn that is not there or not completed.
     """
-    reading = read_session(home)
+    reading = read(home, session, file, Wanted())
     if reading:
-        refuse_invalid(reading.path, reading.report)
-    else:
-        output.notice("there is no conversation yet")
+        refuse_invalid(reading)
     turns = reading.turns if reading else []
     completed = [each for each in turns if each.status == "completed"]
     if turn:
-        completed = [_pick_completed(turns, turn)]
+        completed = [_pick_completed(turns, turn, file)]
     elif len(completed) < len(turns):
         output.notice(f"only completed turns are exported; left out: {format_left_out(turns)}")
     if last is not None and not turn:
         completed = completed[len(completed) - min(last, len(completed)) :]
     _print(completed, form)
     if reading:
-        tell_state(reading.path, reading.report, output.notice)
+        tell_rest(home, reading, file)
 
 
 def format_left_out(turns: Iterable[Turn]) -> str:
@@ -46,12 +46,12 @@ def format_left_out(turns: Iterable[Turn]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items() if status != "completed")
 
 
-def _pick_completed(turns: Sequence[Turn], wanted: str) -> Turn:
-    turn = pick(turns, wanted)
+def _pick_completed(turns: Sequence[Turn], wanted: str, file: str | None) -> Turn:
+    turn = pick(turns, wanted, with_file("mino history show", file))
     if turn.status != "completed":
         raise NotFound(
             f"turn {turn.number} is {turn.status}, and only completed turns are exported",
-            f"mino history show --turn {turn.number}",
+            with_file(f"mino history show --turn {turn.number}", file),
         )
     return turn
 

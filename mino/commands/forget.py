@@ -9,14 +9,14 @@ from mino.terminal import output
 from mino.text import shell_word
 
 
-def forget(home: Home, wait: float, wanted: Sequence[str], *, last: bool, dry_run: bool) -> None:
+def forget(home: Home, session: str | None, wait: float, wanted: Sequence[str], *, last: bool, dry_run: bool) -> None:
     """Remove the turns in `wanted`, or the last one, from every file of the home, and print where each was.
 
     Raises UsageMistake, as `sessions.forget`, and StorageFailed if a file still holds a turn.
     """
     if bool(wanted) == last:
         raise UsageMistake("name the turns to forget, or give --last", "mino history show")
-    done = sessions.forget(home, wait, wanted, output.notice, last=last, dry_run=dry_run)
+    done = sessions.forget(home, session, wait, wanted, output.notice, last=last, dry_run=dry_run)
     verb = "would remove" if dry_run else "removed"
     for path, removal in done.removals:
         number = f"{done.numbers[removal.turn_id]} " if removal.turn_id in done.numbers else ""

@@ -1,39 +1,80 @@
-"""`mino history show`: the session's turns, for a person or as JSON."""
+"""`mino history show`: the conversation's turns, for a person or as JSON."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mino.commands.source import read, refuse_invalid, tell_rest, with_file
 from mino.home import Home
-from mino.journal.findings import refuse_invalid
 from mino.journal.ids import id_time
 from mino.journal.order import Turn
-from mino.sessions.reading import pick, read_session, shown_status, tell_state
+from mino.sessions.reading import Wanted, pick, shown_status
+from mino.settings import Settings
 from mino.terminal import output, pager
 from mino.text import local_time, rfc3339
 
 
-def show(home: Home, *, last: int | None, turn: str | None, context: bool, as_json: bool) -> None:
-    """Print the session's turns, the `last` of them or one `turn`; with `context` what the next request starts with.
+def show(
+    home: Home,
+    session: str | None,
+    file: str | None,
+    *,
+    last: int | None,
+    turn: str | None,
+    with_salvage: bool,
+    as_json: bool,
+) -> None:
+    """Print the turns, the `last` of them or one `turn`.
 
-    If the file is invalid, only the turns before the damage are shown; then InvalidData is raised.
+    If the file is invalid, only the turns before the damage are shown, or `with_salvage` those that a salvage would
+    keep; then InvalidData is raised, unless these are all.
     """
-    reading = read_session(home, last if turn is None else None, completed=context)
+    reading = read(home, session, file, Wanted(last if turn is None else None, with_salvage=with_salvage))
     turns = reading.turns if reading else []
     if turn is not None:
-        turns = [pick(turns, turn)]
+        turns = [pick(turns, turn, with_file("mino history show", file))]
     if reading is None:
-        output.notice("there is no conversation yet")
         return
-    if context:
-        refuse_invalid(reading.path, reading.report)
-        from mino.responses.request import AS_RECEIVED, context_items
-
-        pager.show([output.format_json(context_items(turns, AS_RECEIVED))])
-    elif as_json:
+    if as_json:
         pager.show(output.format_json(turn_json(each, in_use=reading.report.in_use)) for each in turns)
     else:
         pager.show(_with_heads(turns, in_use=reading.report.in_use))
-    tell_state(reading.path, reading.report, output.notice)
+    tell_rest(home, reading, file)
+
+
+def show_context(
+    home: Home,
+    session: str | None,
+    file: str | None,
+    settings: Settings,
+    *,
+    last: int | None,
+    turn: str | None,
+    with_salvage: bool,
+) -> None:
+    """Print what the next request would start with by `settings`; of that the `last` turns, or any completed `turn`.
+
+    Raises InvalidData if the file is invalid, unless a salvage is wanted: no request starts with what stands before
+    the damage.
+    """
+    from mino.context import tell_context
+    from mino.model import first_step
+    from mino.responses.request import context_items, newest
+
+    limit = settings.context
+    keep = None if turn else min((each for each in (last, limit.turns) if each is not None), default=None)
+    reading = read(home, session, file, Wanted(keep, completed=True, with_salvage=with_salvage))
+    if turn:
+        turns = [pick(reading.turns if reading else [], turn, with_file("mino history show", file))]
+    elif reading:
+        turns = newest(reading.turns, limit.size)
+    if reading is None:
+        return
+    if not reading.salvaged:
+        refuse_invalid(reading)
+    items = context_items(turns, first_step(settings))
+    pager.show([output.format_json(items)])
+    tell_context(len(turns), items, reading.report.turns)
+    tell_rest(home, reading, file)
 
 
 def _with_heads(turns: Iterable[Turn], *, in_use: bool) -> Iterator[str]:

@@ -5,34 +5,49 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from mino.commands.session import format_entries, format_replaced, format_saved, format_undone
+from mino.commands import compact
+from mino.commands.session import format_entries, format_loaded, format_saved, format_started, format_undone
 from mino.commands.show import format_turn
-from mino.errors import MinoError, NotFound, UsageMistake
+from mino.errors import Interrupted, MinoError, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.loader import Loading
+from mino.model import Model
 from mino.sessions import saved, switch
-from mino.sessions.conversation import Conversation
+from mino.sessions.compact import KEPT_TURNS, choose
+from mino.sessions.held import Held
 from mino.sessions.listing import list_sessions
+from mino.sessions.place import Place
+from mino.terminal import output
+from mino.text import count
 
 EXIT = "/exit"
 HISTORY_TURNS = 10
 
-Run = Callable[[Home, Conversation, str], Iterable[str]]
-"""Does a command with the text after its name, and returns the lines to show."""
+Run = Callable[[Held, str, Model], Iterable[str]]
+"""Does a command with the text after its name, for a chat with that model, and returns the lines to show."""
 
 
 class Command(NamedTuple):
-    """A `/` command; `argument` is `NAME`, which it needs, `[N]`, which it may have, or empty."""
+    """A `/` command; `argument` is what it needs, or in brackets what it may have, or empty."""
 
     argument: str
     purpose: str
     run: Run
 
 
-def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
+def is_command(text: str) -> bool:
+    """Whether `text` is for the chat: it begins with one slash, or is the word by which people leave other programs."""
+    said = text.strip()
+    return said.lower() in _FAREWELLS or (said.startswith("/") and not said.startswith("//"))
+
+
+_FAREWELLS = ("exit", "quit")
+
+
+def run(held: Held, line: str, model: Model) -> Iterable[str]:
     """Do the `/` command in `line`; returns the lines to show. Raises UsageMistake, NotFound, and as `mino.sessions`.
 
-    The conversation may be another one afterwards. A command that failed has changed nothing.
+    The chat may hold another conversation afterwards. A command that failed has changed nothing.
     """
     name, _, argument = re.split(r"(\s+|$)", line.strip(), maxsplit=1)
     command = COMMANDS.get(name)
@@ -41,12 +56,14 @@ def run(home: Home, conversation: Conversation, line: str) -> Iterable[str]:
             f"unknown command '{name}'; nothing was sent"
             if command is None
             else f"{name} takes one line; nothing was sent",
-            "/help lists the commands; a question that begins with / is written with //",
+            "/exit leaves the chat"
+            if name.lower().lstrip("/") in _FAREWELLS
+            else "/help lists the commands; a question that begins with / is written with //",
         )
-    if bool(argument) != bool(command.argument) and command.argument != "[N]":
+    if bool(argument) != bool(command.argument) and not command.argument.startswith("["):
         raise UsageMistake(f"{name} takes " + ("a name" if command.argument else "no argument"), usage(name))
     try:
-        return command.run(home, conversation, argument)
+        return command.run(held, argument, model)
     except (NotFound, UsageMistake) as failure:
         raise type(failure)(failure.message, _HINTS.get(failure.hint, failure.hint)) from None
 
@@ -60,12 +77,12 @@ def usage(name: str) -> str:
 
 
 def complete(home: Home, typed: str) -> tuple[str, list[str]]:
-    """The last word of `typed`, and what it may become: the name of a command, or of a saved session after one."""
+    """The last word of `typed`, and what it may become: the name of a command, or of a conversation after one."""
     name, blank, argument = typed.partition(" ")
     if not blank:
         words = [each + " " * bool(command.argument) for each, command in COMMANDS.items()]
         return name, [word for word in words if name and word.startswith(name)]
-    if name not in COMMANDS or COMMANDS[name].argument != "NAME":
+    if name not in COMMANDS or "NAME" not in COMMANDS[name].argument:
         return argument, []
     try:
         names = saved.names(home.saved)
@@ -74,54 +91,95 @@ def complete(home: Home, typed: str) -> tuple[str, list[str]]:
     return argument, [each for each in names if each.startswith(argument)]
 
 
-def _save(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
-    return format_saved(switch.save(home, conversation, name), conversation.turns)
+def _save(held: Held, name: str, model: Model) -> Iterable[str]:
+    if held.conversation.place == Place(held.home, name):
+        return [f"this is the conversation '{name}'; there is nothing to save"]
+    return format_saved(held.save(name))
 
 
-def _load(home: Home, conversation: Conversation, name: str) -> Iterable[str]:
-    return format_replaced(switch.load(home, conversation, name))
+def _load(held: Held, name: str, model: Model) -> Iterable[str]:
+    with (
+        saved.open_ended(switch.find(held.home, name)) as found,
+        held.move(None, replace_invalid=True),
+        saved.renewed(found) as content,
+    ):
+        kept = switch.load(held.conversation, content)
+    return format_loaded(name, content.turns, kept)
 
 
-def _sessions(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return format_entries(list_sessions(home))
+def _open(held: Held, name: str, model: Model) -> Iterable[str]:
+    if name:
+        saved.path_of(held.home.saved, name)
+    with held.move(name or None):
+        pass
+    turns = count(held.conversation.turns, "turn")
+    return [f"opened '{name}': {turns}" if name else f"opened the unnamed conversation: {turns}"]
 
 
-def _history(home: Home, conversation: Conversation, count: str) -> Iterable[str]:
-    if count and not (count.isascii() and count.isdecimal()):
-        raise UsageMistake(f"'{count}' is not a number of turns", usage("/history"))
-    # The number is cut, because deque does not take one of a thousand digits.
-    turns = deque(Loading(conversation.journal.chunks()), int(count[:9]) if count else HISTORY_TURNS)
+def _sessions(held: Held, argument: str, model: Model) -> Iterable[str]:
+    return format_entries(list_sessions(held.home, output.notice))
+
+
+def _history(held: Held, number: str, model: Model) -> Iterable[str]:
+    turns = deque(Loading(held.conversation.journal.chunks()), _read_number(number, "/history", HISTORY_TURNS))
     if not turns:
         return ["there are no turns yet"]
     return "\n".join(format_turn(turn, in_use=False) for turn in turns).removesuffix("\n").split("\n")
 
 
-def _clear(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return format_replaced(switch.start(home, conversation))
+def _read_number(text: str, command: str, default: int) -> int:
+    if text and not (text.isascii() and text.isdecimal()):
+        raise UsageMistake(f"'{text}' is not a number of turns", usage(command))
+    return int(text[:9]) if text else default  # cut, because deque does not take a number of a thousand digits
 
 
-def _undo(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
-    return format_undone(switch.undo(home, conversation))
+def _clear(held: Held, argument: str, model: Model) -> Iterable[str]:
+    with held.move(None, replace_invalid=True):
+        kept = switch.start(held.conversation)
+    return format_started(kept)
 
 
-def _help(home: Home, conversation: Conversation, argument: str) -> Iterator[str]:
+def _undo(held: Held, argument: str, model: Model) -> Iterable[str]:
+    return format_undone(switch.undo(held.conversation))
+
+
+def _compact(held: Held, number: str, model: Model) -> Iterable[str]:
+    keep, conversation = _read_number(number, "/compact", KEPT_TURNS), held.conversation
+    part = choose(conversation, keep)
+    if part is None:
+        return [compact.format_nothing(keep)]
+    smaller = compact.smaller_part(part)
+    less = f"/compact {smaller} sums up fewer turns" if smaller else "/clear starts an empty conversation"
+    before = conversation.journal
+    try:
+        compact.run(conversation, model, part, less, lambda sentence: output.show(sentence + "\n"))
+    except Interrupted:
+        now = "as it was" if conversation.journal is before else "compacted"
+        output.notice(f"left the chat; the conversation is {now}")
+        raise
+    return ()
+
+
+def _help(held: Held, argument: str, model: Model) -> Iterator[str]:
     for name, command in COMMANDS.items():
         yield f"{usage(name):<13} {command.purpose}"
     yield f"{'//...':<13} send a question that begins with /"
     yield "Enter sends, Alt+Enter begins a new line; what is pasted is one question."
 
 
-def _exit(home: Home, conversation: Conversation, argument: str) -> Iterable[str]:
+def _exit(held: Held, argument: str, model: Model) -> Iterable[str]:
     return ()  # `chat` leaves before it comes here
 
 
 COMMANDS: dict[str, Command] = {
     "/save": Command("NAME", "save the conversation as NAME, a checkpoint to come back to", _save),
-    "/load": Command("NAME", "go back to the saved session NAME; this one is saved first", _load),
-    "/sessions": Command("", "list this conversation and the saved ones", _sessions),
+    "/load": Command("NAME", "go on with a copy of NAME; this conversation is saved first", _load),
+    "/open": Command("[NAME]", "go on with the conversation NAME itself, or the unnamed one", _open),
+    "/sessions": Command("", "list the conversations", _sessions),
     "/history": Command("[N]", f"show the last N turns ({HISTORY_TURNS})", _history),
     "/clear": Command("", "start an empty conversation; this one is saved first", _clear),
     "/undo": Command("", "remove the last turn; the conversation with it is saved first", _undo),
+    "/compact": Command("[N]", f"replace all turns but the last N ({KEPT_TURNS}) by a summary; all is saved", _compact),
     "/help": Command("", "show this", _help),
     EXIT: Command("", "leave; so do Ctrl+D and Ctrl+C", _exit),
 }

@@ -1,4 +1,4 @@
-"""`mino history verify`: every finding of the session, or of any files. It never writes."""
+"""`mino history verify`: every finding of the conversation, or of any files. It never writes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any, get_args
 
 from mino.errors import MinoError
-from mino.home import SESSION_NAME, Home, find_session
+from mino.home import Home
 from mino.journal.findings import Report, State, advice
+from mino.sessions.place import SESSION_NAME, find
 from mino.sessions.reading import IN_USE, check
 from mino.terminal import output
 from mino.terminal.progress import Progress
@@ -17,13 +18,15 @@ from mino.text import count
 MANY_FILES = 16  # from this number on it pays to start a process for each processor
 
 
-def verify(home: Home, files: Sequence[str], *, as_json: bool, quiet: bool = False) -> list[State | MinoError]:
-    """Check the session, or `files` (`-`: their names on standard input), and print every finding.
+def verify(
+    home: Home, session: str | None, files: Sequence[str], *, as_json: bool, quiet: bool = False
+) -> list[State | MinoError]:
+    """Check the conversation, or `files` (`-`: their names on standard input), and print every finding.
 
     `quiet`: nothing else but the files that are not clean. Returns the state of each file, or the failure that kept it
     from being read. Writes nothing.
     """
-    paths = list(_named(home, files))
+    paths = list(_named(home, session, files))
     many = len(paths) >= MANY_FILES
     what = count(len(paths), "file") if len(paths) > 1 else f"'{''.join(paths)}'"
     progress = Progress(f"checking {what}", len(paths) if many else sum(map(_size, paths)))
@@ -42,11 +45,11 @@ def verify(home: Home, files: Sequence[str], *, as_json: bool, quiet: bool = Fal
     return states
 
 
-def _named(home: Home, files: Sequence[str]) -> Iterator[str]:
+def _named(home: Home, session: str | None, files: Sequence[str]) -> Iterator[str]:
     if not files:
-        session = find_session(home)
-        if session:
-            yield session
+        _, path = find(home, session, output.notice)
+        if path:
+            yield path
         else:
             output.notice("there is no conversation yet")
     for file in files:

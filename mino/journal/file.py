@@ -18,18 +18,20 @@ from mino.journal.record import Record, encode
 class Journal:
     """A session file opened for appending; the caller holds its lock.
 
-    `size` is the file's length as this process left it, `seq` the next record's number.
+    `size` is the file's length as this process left it, `seq` the next record's number. `owner` is the name of the
+    conversation whose lock is held, for temporary files.
     """
 
-    def __init__(self, path: str, fd: int, size: int, seq: int) -> None:
+    def __init__(self, path: str, fd: int, size: int, seq: int, owner: str = "") -> None:
         self.path = path
-        self._fd = fd
+        self.owner = owner
+        self.fd = fd
         self.size = size
         self.seq = seq
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._fd)
+        os.close(self.fd)
 
     def append(self, *records: Record) -> None:
         """Append `records`, which are numbered from `seq` on, in one write, and sync.
@@ -40,10 +42,10 @@ class Journal:
         self._check()
         data = b"".join(map(encode, records))
         try:
-            written = os.write(self._fd, data)
+            written = os.write(self.fd, data)
             if written < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            disk.sync(self._fd)
+            disk.sync(self.fd)
         except OSError as error:
             raise StorageFailed(f"cannot append to '{self.path}': {error.strerror}") from None
         self.size += written
@@ -53,8 +55,8 @@ class Journal:
         """Cut the file back to `size` bytes and sync; the caller has made a recovery copy."""
         self._check()
         try:
-            os.ftruncate(self._fd, size)
-            disk.sync(self._fd)
+            os.ftruncate(self.fd, size)
+            disk.sync(self.fd)
         except OSError as error:
             raise StorageFailed(f"cannot cut '{self.path}': {error.strerror}") from None
         self.size = size
@@ -62,17 +64,17 @@ class Journal:
     def replace(self, data: Iterable[bytes]) -> None:
         """Give the file the content `data` in one rename (see `disk.replace`); this journal cannot append after it."""
         self._check()
-        disk.replace(self.path, data)
+        disk.replace(self.path, data, self.owner)
 
     def chunks(self) -> Iterator[bytes]:
         """The file's bytes from its beginning."""
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        return disk.chunks(self._fd, self.path)
+        os.lseek(self.fd, 0, os.SEEK_SET)
+        return disk.chunks(self.fd, self.path)
 
     def _check(self) -> None:
         """A lock that the file system ignores, or a user who deletes the file, must not make Mino write elsewhere."""
         try:
-            there, here = os.stat(self.path, follow_symlinks=False), os.fstat(self._fd)
+            there, here = os.stat(self.path, follow_symlinks=False), os.fstat(self.fd)
         except OSError as error:
             raise StorageFailed(f"the session file '{self.path}' is gone: {error.strerror}") from None
         if not os.path.samestat(there, here):

@@ -125,4 +125,4 @@ def advice(path: str, report: Report) -> str:
 def mend(path: str, line: int) -> str:
     """What to do about `line` of `path`, which a newer Mino wrote, or a person with an editor."""
     show = f"sed -n {line}p {shell_word(path)}"
-    return f"update Mino, or mend the line by hand: {show} shows it; mino session new sets the file aside"
+    return f"update Mino, or mend the line by hand: {show} shows it; mino session new starts an empty conversation"

@@ -30,7 +30,7 @@ class Removal:
     last_line: int
 
 
-def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
+def forget(path: str, turn_ids: Set[str], owner: str, *, dry_run: bool) -> list[Removal]:
     """Remove the turns from the file at `path`, in one rename, or with `dry_run` find them; returns where they are.
 
     A file without damage before its end is renumbered, as in a salvage; in any other file the lines that remain are
@@ -42,7 +42,7 @@ def forget(path: str, turn_ids: Set[str], *, dry_run: bool) -> list[Removal]:
             os.lseek(fd, 0, os.SEEK_SET)
             renumber = Loading(disk.chunks(fd, path)).judge().state != "invalid"
             os.lseek(fd, 0, os.SEEK_SET)
-            disk.replace(path, without(disk.chunks(fd, path), removals, renumber=renumber))
+            disk.replace(path, without(disk.chunks(fd, path), removals, renumber=renumber), owner)
     return removals
 
 
@@ -52,7 +52,7 @@ def find(chunks: Iterable[bytes], turn_ids: Set[str]) -> Iterator[Removal]:
     removal: Removal | None = None
     # The first of the unreadable lines before this one; if a turn has no question, the question is among them.
     loose = 0
-    for number, line, record in scan.number(chunks, hold=True):
+    for number, line, record in scan.number(scan.split(chunks, hold=True)):
         owner = _owner(line, record)
         if owner is None:
             owner = named_in(line)  # a broken line that names a turn belongs to it
@@ -90,7 +90,7 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
     rest = iter(removals)
     removal = next(rest, None)
     seq = 1
-    for number, line, record in scan.number(chunks, hold=True):
+    for number, line, record in scan.number(scan.split(chunks, hold=True)):
         if removal and number > removal.last_line:
             removal = next(rest, None)
         if removal and number >= removal.first_line:
@@ -105,7 +105,7 @@ def without(chunks: Iterable[bytes], removals: Iterable[Removal], *, renumber: b
 
 def ids_in(chunks: Iterable[bytes]) -> set[str]:
     """The id of every turn that has a readable record in the file."""
-    owners = (_owner(line, record) for _, line, record in scan.number(chunks, hold=True))
+    owners = (_owner(line, record) for _, line, record in scan.number(scan.split(chunks, hold=True)))
     return {owner for owner in owners if owner is not None}
 
 

@@ -11,6 +11,7 @@ from mino.journal import scan
 from mino.journal.findings import INVALID, BadLine, Finding, Report
 from mino.journal.order import Order, Turn
 from mino.journal.record import Record
+from mino.journal.scan import Lines
 from mino.text import count
 
 
@@ -19,9 +20,11 @@ class Loading:
 
     A turn comes when it ends; a last turn without an end comes last, with status `open`. Loading stops at the first
     finding that makes the file invalid; with `all_findings` it continues to the end (mino-record(5), FINDINGS).
+
+    Who needs the lines for something else too gives them by `take` until it is `over`, and then calls `finish`.
     """
 
-    def __init__(self, chunks: Iterable[bytes], *, all_findings: bool = False) -> None:
+    def __init__(self, chunks: Iterable[bytes] = (), *, all_findings: bool = False) -> None:
         self.report = Report()
         self._chunks = chunks
         self._all = all_findings
@@ -32,7 +35,7 @@ class Loading:
         self._doubtful_has_nul = False
         # The line after it, if both may be the torn write of an answer and its end: then no further line follows.
         self._second: tuple[Record | BadLine, Finding] | None = None
-        self._over = False  # the file is invalid, and nobody asked for the rest
+        self.over = False  # the file is invalid, and nobody asked for the rest
 
     def judge(self) -> Report:
         """Read to the end for the report alone."""
@@ -41,21 +44,26 @@ class Loading:
         return self.report
 
     def __iter__(self) -> Iterator[Turn]:
-        for lines, whole, dropped in scan.split(self._chunks):
-            if whole:
-                yield from self._take(lines, dropped)
-            else:
-                yield from self._tear(lines, dropped)
-            if self._over:
+        for batch in scan.split(self._chunks):
+            yield from self.take(batch)
+            if self.over:
                 break
+        yield from self.finish()
+
+    def take(self, batch: Lines) -> Iterator[Turn]:
+        """Read the next lines; the turns that end in them."""
+        return self._take(batch.lines, batch.dropped) if batch.whole else self._tear(batch.lines, batch.dropped)
+
+    def finish(self) -> Iterator[Turn]:
+        """Complete the report; a last turn without an end."""
         report, order = self.report, self._order
-        if self._doubtful and not self._over:
+        if self._doubtful and not self.over:
             self._find(self._doubtful._replace(code="torn-write" if self._second else "tail-syntax"))
         report.next_seq = order.next_seq
         if order.turn:
             report.open_turn = order.turn.turn_id
             report.turns["open"] += 1
-            if order.certain and not self._over:
+            if order.certain and not self.over:
                 message = f"turn {order.turn.turn_id} has no end"
                 self._find(Finding("open-turn", order.turn.first_line, order.turn.byte, message))
             yield order.turn
@@ -72,7 +80,7 @@ class Loading:
                     end += len(line) + 1 + dropped
                     continue
                 yield from self._settle_doubt()
-                if self._over:
+                if self.over:
                     break
             number += 1
             byte, end = end, end + len(line) + 1 + dropped
@@ -88,7 +96,7 @@ class Loading:
                 if turn:
                     report.turns[turn.status] += 1
                     yield turn
-            if self._over:
+            if self.over:
                 break
         report.records += number - self._line - bad
         self._line, report.bytes = number, end
@@ -122,7 +130,7 @@ class Loading:
         if self._doubtful:
             self._find(self._doubtful)
             self._doubtful = None
-        if not second or self._over:
+        if not second or self.over:
             return
         record, finding = second
         if isinstance(record, BadLine):
@@ -144,10 +152,10 @@ class Loading:
         if self._doubtful:
             yield from self._settle_doubt()
         report.end, report.bytes = report.bytes, report.bytes + size
-        if not self._over:
+        if not self.over:
             message = f"found {count(size, 'byte')} without a newline, expected a whole record"
             self._find(Finding("torn-tail", self._line + 1, report.end, message))
 
     def _find(self, finding: Finding) -> None:
         self.report.add(finding)
-        self._over = not self._all and finding.code in INVALID
+        self.over = not self._all and finding.code in INVALID

@@ -1,4 +1,4 @@
-"""`sessions.lock`: one writer, or any number of readers (mino(1), LOCKING).
+"""The lock of one conversation: one writer, or any number of readers (mino(1), LOCKING).
 
 A flock belongs to the open file, so the kernel releases it when the process ends, however it ends; a leftover file is
 never an error. A writer writes its pid and command into the file, and empties it when it ends in order. A free lock
@@ -13,6 +13,7 @@ import sys
 import time
 from contextlib import suppress
 
+from mino import disk
 from mino.errors import AccessRefused, CannotCreate, SessionInUse, StorageFailed
 from mino.text import shell_word
 
@@ -22,7 +23,7 @@ _HOLDER_BYTES = 300
 
 
 class Lock:
-    """An open and locked `sessions.lock`; the lock ends with `close`, or with the process.
+    """An open and locked file; the lock ends with `close`, or with the process.
 
     `was_left` says that the writer before this one did not end in order.
     """
@@ -37,7 +38,7 @@ class Lock:
             os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
-        """Release the lock. The file stays: deleting it would let two processes lock two files of the same name."""
+        """Release the lock. The file stays: deleting it without the lock would let two processes lock two files."""
         os.close(self._fd)
 
 
@@ -61,8 +62,10 @@ def lock_shared(path: str) -> Lock | None:
     return None
 
 
-def lock_exclusive(path: str, patience: float) -> Lock:
+def lock_exclusive(path: str, patience: float, what: str = "the session") -> Lock:
     """The writer's lock on `path`, which is made if needed; waits `patience` seconds for another writer.
+
+    `what` is the conversation in words, for the message.
 
     Raises SessionInUse if another process still holds it, and StorageFailed, CannotCreate or AccessRefused if there
     can be no lock.
@@ -77,7 +80,7 @@ def lock_exclusive(path: str, patience: float) -> Lock:
             kind = AccessRefused if isinstance(error, PermissionError) else StorageFailed
             raise kind(f"cannot open '{path}': {error.strerror}", f"ls -l {shell_word(path)}") from None
         if _try(fd, fcntl.LOCK_EX, path):
-            if _names(path, fd):
+            if disk.is_open_as(path, fd):
                 if os.fstat(fd).st_mode & 0o600 != 0o600:
                     with suppress(OSError):  # another user owns the file, which this process could still open
                         os.fchmod(fd, 0o600)  # the umask took it away, and no other process could open it
@@ -91,7 +94,7 @@ def lock_exclusive(path: str, patience: float) -> Lock:
         os.close(fd)
         waited = time.monotonic() - start
         if waited >= (max(patience, _READERS_WAIT) if only_readers else patience):
-            busy = "other processes keep reading the session" if only_readers else f"the session is in use by {holder}"
+            busy = f"other processes keep reading {what}" if only_readers else f"{what} is in use by {holder}"
             raise SessionInUse(busy, "wait for it with --wait SECONDS")
         time.sleep(_POLL)
 
@@ -119,14 +122,6 @@ def _try(fd: int, kind: int, path: str) -> bool:
     except OSError as error:
         raise StorageFailed(f"cannot lock '{path}': {error.strerror}", "put MINO_HOME on a local disk") from None
     return True
-
-
-def _names(path: str, fd: int) -> bool:
-    try:
-        there = os.stat(path, follow_symlinks=False)
-    except OSError:
-        return False
-    return os.path.samestat(there, os.fstat(fd))
 
 
 def _sign(fd: int) -> None:

@@ -17,7 +17,7 @@ from mino.journal.record import turn_end
 from mino.text import now, utc_stamp
 
 # The name of a recovery copy without its ending, of a session or of a saved one; `copy_whole` makes such names.
-COPY_NAME = re.compile(r".+-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
+COPY_NAME = re.compile(r"(.+)-recovery-\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 class Recovery(NamedTuple):
@@ -71,7 +71,7 @@ def copy_whole(journal: Journal) -> str:
         if os.path.lexists(copy):
             raise CannotCreate(f"cannot create '{copy}': {os.strerror(errno.EEXIST)}")
         # Not `create`: half a copy of a process that died would bear the name of a whole one.
-        disk.replace(copy, journal.chunks())
+        disk.replace(copy, journal.chunks(), journal.owner)
     except (CannotCreate, StorageFailed) as failure:
         raise type(failure)(f"{failure.message}; '{journal.path}' is unchanged", failure.hint) from None
     return copy

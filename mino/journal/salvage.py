@@ -15,6 +15,7 @@ from mino.journal.file import Journal
 from mino.journal.findings import NEWER, BadLine, mend
 from mino.journal.record import EndStatus, Record, encode
 from mino.journal.recovery import copy_whole
+from mino.journal.scan import Lines
 from mino.text import whole_characters
 
 
@@ -60,13 +61,17 @@ def _misfit(status: EndStatus, answered: bool) -> str:
 
 
 class Salvage:
-    """One reading of a file at `path`: iterating gives the new journal's lines and completes `kept` and `dropped`."""
+    """One reading of a file at `path`: iterating gives the new journal's lines and completes `kept` and `dropped`.
 
-    def __init__(self, path: str, chunks: Iterable[bytes]) -> None:
+    `lines` are as `scan.split` gives them. `records` counts the valid ones, kept or not.
+    """
+
+    def __init__(self, path: str, lines: Iterable[Lines]) -> None:
+        self.records = 0
         self.kept = 0
         self.dropped: list[Region] = []
         self._path = path
-        self._chunks = chunks
+        self._lines = lines
         self._ids: set[str] = set()
         self._seq = 1
 
@@ -77,7 +82,8 @@ class Salvage:
         """
         turn: _Candidate | None = None
         last = 0
-        for last, line, record in scan.number(self._chunks, hold=False):
+        for last, line, record in scan.number(self._lines):
+            self.records += not isinstance(record, BadLine)
             if isinstance(record, BadLine):
                 self._refuse_newer(record, last)
                 region = Region(last, last, record.message, find_question(line))
@@ -136,14 +142,14 @@ def salvage(journal: Journal, way_out: str = "") -> tuple[str, Salvage]:
     # A record of a newer Mino is refused before a copy is made, and so is a file of which nothing would be left.
     refuse_empty(journal.path, rehearse(journal.path, journal.chunks()), way_out)
     copy = copy_whole(journal)
-    salvaged = Salvage(journal.path, journal.chunks())
+    salvaged = Salvage(journal.path, scan.split(journal.chunks()))
     journal.replace(salvaged)
     return copy, salvaged
 
 
 def rehearse(path: str, chunks: Iterable[bytes]) -> Salvage:
     """What a salvage of the file at `path` would keep and drop; changes nothing. Raises InvalidData as it would."""
-    salvaged = Salvage(path, chunks)
+    salvaged = Salvage(path, scan.split(chunks))
     for _ in salvaged:
         pass
     return salvaged

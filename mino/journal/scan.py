@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from mino.journal import schema
-from mino.journal.findings import BadLine
+from mino.journal.findings import NEWER, BadLine
 from mino.journal.record import Record
 from mino.journal.strict import MAX_DEPTH, Doubt, is_deeper, parse
 
@@ -76,13 +76,22 @@ def read(lines: list[bytes]) -> Iterable[Record | BadLine]:
     return _trust(lines) or map(read_line, lines)  # not a list: the flaws of a million lines are a lot to hold
 
 
-def number(chunks: Iterable[bytes], *, hold: bool) -> Iterator[tuple[int, bytes, Record | BadLine]]:
-    """Each line of `chunks`: its number from 1, its bytes with the newline if it has one, and its record or flaw.
+def has_record(batch: Lines) -> bool:
+    """Whether a line of `batch` is a record, maybe of a newer Mino."""
+    if not batch.whole:
+        return False
+    # Every record has the key `v`. Only lines that may have it are judged, because finding a flaw takes far longer.
+    records = read([line for line in batch.lines if b'"v"' in line or b"\\" in line])
+    return any(not isinstance(record, BadLine) or record.code in NEWER for record in records)
+
+
+def number(batches: Iterable[Lines]) -> Iterator[tuple[int, bytes, Record | BadLine]]:
+    """Each line of what `split` gives: its number from 1, its bytes with the newline if it has one, its record or flaw.
 
     Without `hold` the bytes of a long line that cannot be JSON are not all there, as in `split`.
     """
     count = 0
-    for lines, whole, _ in split(chunks, hold=hold):
+    for lines, whole, _ in batches:
         if not whole:
             yield count + 1, b"".join(lines), BadLine("torn-tail", "an unfinished last line")
             continue

@@ -9,7 +9,7 @@ The stored items never change.
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -29,6 +29,9 @@ class ContextTurn(Protocol):
     def assistant(self) -> str | None: ...
     @property
     def output(self) -> list[dict[str, Any]] | None: ...
+
+
+SomeTurn = TypeVar("SomeTurn", bound=ContextTurn)
 
 
 class Request(NamedTuple):
@@ -69,6 +72,26 @@ def context_items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any
     """The input items of completed `turns`, oldest first: each question, then the items of its answer."""
     items: list[dict[str, Any]] = _without_nulls(_items(turns, step))
     return items
+
+
+def newest(turns: Iterable[SomeTurn], size: int | None) -> list[SomeTurn]:
+    """The newest of completed `turns`, without a gap: as many as `size` bytes hold of their items as received.
+
+    None means all of them.
+    """
+    chosen = list(turns)
+    if size is None:
+        return chosen
+    for start in range(len(chosen) - 1, -1, -1):
+        size -= size_of(context_items((chosen[start],), AS_RECEIVED))
+        if size < 0:
+            return chosen[start + 1 :]
+    return chosen
+
+
+def size_of(items: Iterable[dict[str, Any]]) -> int:
+    """How many bytes `items` are in a request, without the commas between them."""
+    return sum(len(encode(item)) for item in items)
 
 
 def forms(turns: Sequence[ContextTurn], begin: int) -> Iterator[int]:

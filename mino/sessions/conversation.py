@@ -1,13 +1,13 @@
-"""The session opened for writing: lock, load, recover, append, context. `ask` and `chat` hold it while they run."""
+"""A conversation opened for writing: lock, load, recover, append, context. `ask` and `chat` hold it while they run."""
 
 import os
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from mino import disk, signals
 from mino.errors import InvalidData, SessionInUse
-from mino.home import Home, find_session, make_home, narrow, remove_temporaries, settle
+from mino.home import Home, make_home, narrow
 from mino.journal.file import Journal
 from mino.journal.ids import new_id
 from mino.journal.loader import Loading
@@ -16,13 +16,16 @@ from mino.journal.order import Turn
 from mino.journal.record import Record
 from mino.journal.recovery import Recovery, recover
 from mino.sessions import saved
-from mino.text import Tell, count
+from mino.sessions.place import Place, choose
+from mino.sessions.saved import Content
+from mino.text import Tell, count, say_nothing
 
 
 class Conversation:
-    """One session, open and locked: its journal, its number of turns, and the completed ones that are its context."""
+    """One that is open and locked: its journal, its number of turns, and the completed ones that are its context."""
 
-    def __init__(self, path: str, tell: Tell, keep: int | None) -> None:
+    def __init__(self, place: Place, path: str, tell: Tell, keep: int | None) -> None:
+        self.place = place
         self._tell = tell
         self._keep = keep
         self._open(path)
@@ -33,11 +36,11 @@ class Conversation:
             loading = Loading(disk.chunks(fd, path))
             context = deque((turn for turn in loading if turn.status == "completed"), self._keep)
             report = loading.report
-            journal = Journal(path, fd, report.bytes, report.next_seq)
+            journal = Journal(path, fd, report.bytes, report.next_seq, self.place.owner)
             with signals.deferred():  # otherwise an unfinished recovery copy could stay
                 recovery = recover(journal, report)
             if recovery.is_needed:
-                self._tell("recovered the session: " + format_recovery(recovery))
+                self._tell(f"recovered {self.place}: " + format_recovery(recovery))
         except BaseException:
             os.close(fd)
             raise
@@ -57,6 +60,10 @@ class Conversation:
         """Close the session file."""
         self.journal.close()
 
+    def content(self) -> Content:
+        """What the conversation holds, for a copy; no turn is unended while this process has it."""
+        return Content(self.journal.path, self.journal.fd, self.journal.size, self.turns)
+
     def append(self, *records: Record) -> None:
         """Save `records`; a completed turn enters the context only once they are synced. Raises StorageFailed."""
         self.journal.append(*records)
@@ -73,66 +80,103 @@ class Conversation:
 
 
 @contextmanager
-def lock_home(home: Home, wait: float, tell: Tell) -> Iterator[None]:
-    """Hold the home's lock as its one writer; the directories exist then, and are private.
+def lock(place: Place, wait: float, tell: Tell) -> Iterator[None]:
+    """Hold the lock of the conversation as its one writer; the home and its folder exist then, and are private.
 
     Raises SessionInUse after `wait` seconds, CannotCreate or StorageFailed if there can be no home.
     """
-    told = make_home(home)
-    lock = _lock(home, wait, tell)
+    told = make_home(place.home)
+    disk.make_directory(place.folder)
+    held = _lock(place, wait, tell)
     try:
-        if lock.was_left:
+        if held.was_left:
             # A power cut could still undo what the killed writer wrote, made or renamed: the old file would come back,
             # without the turn that is now appended to the new one.
-            settle(home)
-        disk.make_directory(home.sessions)
-        remove_temporaries(home)
-        for sentence in told + narrow(home):
+            place.settle()
+        place.remove_temporaries()
+        for sentence in told + narrow(place.home):
             tell(sentence)
         yield
-        lock.clear()  # not after a failure or a signal, which can come between a rename and its sync
+        held.clear()  # not after a failure or a signal, which can come between a rename and its sync
     finally:
-        lock.close()
+        held.close()
 
 
-def _lock(home: Home, wait: float, tell: Tell) -> Lock:
+def _lock(place: Place, wait: float, tell: Tell) -> Lock:
     try:
-        return lock_exclusive(home.lock, min(wait, 1))
+        return lock_exclusive(place.lock, min(wait, 1), str(place))
     except SessionInUse as busy:
         if wait <= 1:
             raise
         tell(f"waiting up to {wait:g} seconds: {busy.message}")
-    return lock_exclusive(home.lock, wait - 1)
+    return lock_exclusive(place.lock, wait - 1, str(place))
+
+
+@contextmanager
+def lock_chosen(home: Home, session: str | None, wait: float, tell: Tell) -> Iterator[Place]:
+    """Hold the lock of the conversation called `session`, or without one of the current one.
+
+    Raises as `choose` and `lock`. Another command may have made another conversation current while this one waited.
+    """
+    while True:
+        place = choose(home, session, tell)
+        with _offer_another(), lock(place, wait, tell):
+            if choose(home, session, say_nothing) == place:
+                yield place
+                return
+
+
+@contextmanager
+def _offer_another() -> Iterator[None]:
+    try:
+        yield
+    except SessionInUse as busy:
+        hint = "wait for it with --wait SECONDS, or use another conversation with --session NAME"
+        raise SessionInUse(busy.message, hint) from None
 
 
 @contextmanager
 def open_conversation(
-    home: Home, wait: float, tell: Tell, keep: int | None = None, *, replace_invalid: bool = False
+    home: Home, session: str | None, wait: float, tell: Tell, keep: int | None = None
 ) -> Iterator[Conversation]:
-    """Lock, load and recover the session; its context is the last `keep` completed turns (None: all).
+    """Lock, load and recover the conversation called `session`, which is made if it is missing, or the current one.
 
-    With `replace_invalid` an invalid session is moved whole to the saved ones, and an empty one takes its place: a
-    damaged conversation must not lock a person out of another one. `tell` reports that, a wait, narrowed modes and a
-    recovery. Raises InvalidData, SessionInUse, StorageFailed and the like; then nothing was changed.
+    Its context is the last `keep` completed turns (None: all). `tell` reports a wait, narrowed modes and a recovery.
+    Raises InvalidData, SessionInUse, StorageFailed and the like; then nothing was changed.
     """
-    with lock_home(home, wait, tell):
-        path = find_session(home) or _create(home)
+    with lock_chosen(home, session, wait, tell) as place, closing(_open(place, tell, keep)) as conversation:
+        yield conversation
+
+
+@contextmanager
+def open_place(
+    place: Place, wait: float, tell: Tell, keep: int | None = None, *, replace_invalid: bool = False
+) -> Iterator[Conversation]:
+    """As `open_conversation`, for the conversation at `place`, which is made if it is missing.
+
+    With `replace_invalid` an invalid one is moved whole to a named one, and an empty one takes its place: a damaged
+    conversation must not lock a person out of another one.
+    """
+    with lock(place, wait, tell):
         try:
-            conversation = Conversation(path, tell, keep)
+            conversation = _open(place, tell, keep)
         except InvalidData as damage:
-            if not replace_invalid:
+            path = place.find()
+            if not replace_invalid or not path:
                 raise
-            name = saved.set_aside(home.saved, path)
+            name = saved.set_aside(place.home.saved, path)
             tell(f"{damage.message.removesuffix('; the file is unchanged')}; it is set aside as '{name}'")
-            conversation = Conversation(_create(home), tell, keep)
-        try:
+            conversation = _open(place, tell, keep)
+        with closing(conversation):
             yield conversation
-        finally:
-            conversation.close()
 
 
-def _create(home: Home) -> str:
-    path = os.path.join(home.sessions, f"{new_id()}.jsonl")
+def _open(place: Place, tell: Tell, keep: int | None) -> Conversation:
+    return Conversation(place, place.find() or _create(place), tell, keep)
+
+
+def _create(place: Place) -> str:
+    path = saved.path_of(place.folder, new_id() if place.name is None else place.name)
     disk.create(path, ())
     return path
 

@@ -1,22 +1,21 @@
-"""Saved sessions: named copies of a journal, one file each in one directory (mino-session(1)).
+"""Named conversations and copies of conversations: one file each in one directory (mino-session(1)).
 
-Every file appears under its name in one rename, whole and synced, or not at all. The caller holds the home's lock.
+Every file appears under its name in one rename, whole and synced, or not at all. The caller holds a lock: of the name
+that it writes, or for a copy of the conversation that is copied.
 """
 
 import filecmp
 import itertools
 import os
 import re
-import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mino import disk
-from mino.errors import InvalidData, MinoError, NotFound, StorageFailed, UsageMistake
-from mino.journal.file import Journal
-from mino.journal.findings import place
+from mino.errors import MinoError, StorageFailed, UsageMistake
+from mino.journal.findings import refuse_invalid
 from mino.journal.ids import new_id
 from mino.journal.loader import Loading
 from mino.journal.record import assistant_message, encode, turn_end, user_message
@@ -26,22 +25,44 @@ from mino.text import LAST_TIME, now, shell_word, utc_stamp
 SUFFIX = ".jsonl"
 MAX_NAME_BYTES = 200  # with its additions, a name stays below the 255 bytes of most file systems
 _OLDER = re.compile(r"\.~\d{8}T\d{6}Z(?:-\d+)?~$")
+_AUTOMATIC = re.compile(r"auto-\d{8}T\d{6}Z(?:-\d+)?")
 
 
 class Saved(NamedTuple):
-    """A conversation that is saved as `name`.
+    """A conversation that is saved as `name`, with so many turns.
 
-    If it is not `is_new`, a saved session of that name held these very records before, and nothing was written. `older`
-    is the name under which another copy that had this name is kept.
+    If it is not `is_new`, that name held these very records before, and nothing was written. `older` is the name under
+    which other content that had this name is kept.
     """
 
     name: str
+    turns: int
     is_new: bool = True
     older: str | None = None
 
 
+class Content(NamedTuple):
+    """The ended turns of an open session file: its first `size` bytes, which no writer changes."""
+
+    path: str
+    fd: int
+    size: int
+    turns: int
+
+    def chunks(self) -> Iterator[bytes]:
+        if not self.size:
+            return
+        os.lseek(self.fd, 0, os.SEEK_SET)
+        left = self.size
+        for chunk in disk.chunks(self.fd, self.path):
+            yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0:
+                return
+
+
 def name_flaw(name: str) -> str | None:
-    """Why `name` cannot be the name of a saved session, as the end of a sentence; None if it can."""
+    """Why `name` cannot be the name of a conversation, as the end of a sentence; None if it can."""
     base = _OLDER.sub("", name)
     if not name.strip():
         return "it is empty"
@@ -53,21 +74,26 @@ def name_flaw(name: str) -> str | None:
         return "it contains a control character, or bytes that are not UTF-8"
     if len(base.encode()) > MAX_NAME_BYTES:
         return f"it has {len(base.encode())} bytes, more than {MAX_NAME_BYTES}"
-    if COPY_NAME.fullmatch(name):  # `history recover FILE` leaves one beside a saved session
+    if COPY_NAME.fullmatch(name):  # recovery leaves one beside a named conversation
         return "it is the name of a recovery copy"
     return None
 
 
+def is_automatic(name: str) -> bool:
+    """Whether Mino itself gives such a name, to a copy of what a command replaces."""
+    return bool(_AUTOMATIC.fullmatch(name) or _OLDER.search(name))
+
+
 def path_of(directory: str, name: str) -> str:
-    """The file of the saved session `name`. Raises UsageMistake if no session can have that name."""
+    """The file of the conversation called `name`. Raises UsageMistake if none can have that name."""
     flaw = name_flaw(name)
     if flaw:
-        raise UsageMistake(f"'{name[:60]}' cannot be the name of a session: {flaw}", "mino session --help")
+        raise UsageMistake(f"'{name[:60]}' cannot be the name of a conversation: {flaw}", "mino session --help")
     return os.path.join(directory, name + SUFFIX)
 
 
 def names(directory: str) -> list[str]:
-    """The names of the saved sessions in `directory`, sorted; none if it is missing."""
+    """The names of the conversations in `directory`, sorted; none if it is missing."""
     try:
         files = os.listdir(directory)
     except FileNotFoundError:
@@ -78,77 +104,102 @@ def names(directory: str) -> list[str]:
     return sorted(name for name in found if not name_flaw(name))
 
 
-@contextmanager
-def open_clean(directory: str, name: str) -> Iterator[Iterator[bytes]]:
-    """The bytes of the saved session `name`, which the strict loader checks before the first of them is given.
+NOTHING = Content("", -1, 0, 0)  # what a conversation that is not there yet holds
 
-    Raises NotFound, InvalidData if the file is not clean (it is left as it is), and as `disk.open_regular` does.
+
+@contextmanager
+def open_ended(path: str) -> Iterator[Content]:
+    """The ended turns of the conversation at `path`, which needs no lock: no writer changes them.
+
+    Raises InvalidData if the strict loader finds more than an unfinished end, and as `disk.opened` does.
     """
-    path = path_of(directory, name)
-    with _open(path, name) as fd:
-        report = Loading(disk.chunks(fd, path)).judge()
-        if report.state != "clean":
-            command = "recover" if report.state == "recoverable" else "verify"
-            raise InvalidData(
-                f"{place(path, report.worst)}; nothing was loaded", f"mino history {command} {shell_word(path)}"
-            )
-        os.lseek(fd, 0, os.SEEK_SET)
-        yield disk.chunks(fd, path)
+    with disk.opened(path) as fd:
+        yield ended(path, fd)
 
 
 @contextmanager
-def _open(path: str, name: str) -> Iterator[int]:
-    try:
-        fd = disk.open_regular(path, os.O_RDONLY)
-    except NotFound:
-        raise NotFound(f"there is no saved session '{name}'", "mino session list") from None
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+def renewed(content: Content) -> Iterator[Content]:
+    """`content` as it is now, for a command that had to wait for a lock: a turn may have been forgotten meanwhile.
+
+    Raises as `open_ended`.
+    """
+    if content.fd < 0 or disk.is_open_as(content.path, content.fd):
+        yield content
+    else:
+        with open_ended(content.path) as now_there:
+            yield now_there
 
 
-def find_equal(directory: str, journal: Journal) -> str | None:
-    """The name of a saved session that holds the very records of `journal`, synced; None if there is none."""
+def ended(path: str, fd: int) -> Content:
+    """As `open_ended`, of the file that is open as `fd`."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    loading = Loading(disk.chunks(fd, path))
+    turns, unended = 0, None
+    for turn in loading:
+        if turn.status == "open":
+            unended = turn.byte
+        else:
+            turns += 1
+    refuse_invalid(path, loading.report)
+    size = loading.report.end if unended is None else unended
+    return Content(path, fd, size, turns)
+
+
+def find_equal(directory: str, content: Content, apart_from: str | None) -> str | None:
+    """The name of a conversation that holds the very records of `content`, synced; None if there is none."""
     for name in names(directory):
         path = path_of(directory, name)
         # A file that cannot be read counts as different: then one copy too many is made, not one too few.
         with suppress(OSError, MinoError):
-            if os.path.getsize(path) == journal.size and begins_with(journal, path):
+            if name != apart_from and os.path.getsize(path) == content.size and begins_with(content, path):
                 disk.sync_file(path)  # it is to be relied on, and a copy that a user made may be on no disk yet
                 return name
     return None
 
 
-def begins_with(journal: Journal, path: str) -> bool:
-    """Whether `journal` begins with all that is in the file at `path`. Raises as `disk.open_regular` does."""
+def begins_with(content: Content, path: str) -> bool:
+    """Whether `content` begins with all that is in the file at `path`. Raises as `disk.opened` does."""
     with disk.opened(path) as fd:
-        ours = journal.chunks()
+        ours = content.chunks()
         return all(next(ours, b"").startswith(theirs) for theirs in disk.chunks(fd, path))
 
 
-def store(directory: str, name: str, journal: Journal, *, keep_beginning: bool) -> Saved:
-    """Save `journal` as `name`. An older copy of that name with other content is kept under a name of its own.
+def store(directory: str, name: str, content: Content) -> Saved:
+    """Save `content` as `name`. What had that name is kept under a name of its own, unless `content` continues it.
 
-    Without `keep_beginning` it is not kept if the journal continues it: then all its records are in the new copy.
-    Raises UsageMistake, CannotCreate, StorageFailed, AccessRefused; then the older copy is as it was.
+    Raises UsageMistake, CannotCreate, StorageFailed, AccessRefused; then what had the name is as it was.
     """
     path = path_of(directory, name)
     older = None
     if os.path.lexists(path):
-        goes_on = begins_with(journal, path)
-        if goes_on and os.path.getsize(path) == journal.size:
-            disk.sync_file(path)
-            return Saved(name, is_new=False)
-        if keep_beginning or not goes_on:
+        if not begins_with(content, path):
             older = _keep_older(directory, name, path)
-    disk.replace(path, journal.chunks())
-    return Saved(name, older=older)
+        elif os.path.getsize(path) == content.size:
+            disk.sync_file(path)
+            return Saved(name, content.turns, is_new=False)
+    disk.replace(path, content.chunks(), name)
+    return Saved(name, content.turns, older=older)
+
+
+def keep(directory: str, content: Content, name: str | None) -> Saved | None:
+    """Save `content` of the conversation called `name`, before another takes its place, unless it is empty.
+
+    It gets a new name, or none if a named conversation holds these very records. Raises CannotCreate, StorageFailed.
+    """
+    if not content.turns:
+        return None
+    equal = find_equal(directory, content, apart_from=name)
+    if equal is not None:
+        return Saved(equal, content.turns, is_new=False)
+    disk.make_directory(directory)
+    copy = older_name(directory, name, now()) if name else automatic_name(directory)
+    disk.replace(path_of(directory, copy), content.chunks(), name or "")
+    return Saved(copy, content.turns)
 
 
 def store_turns(directory: str, name: str, turns: Iterable[tuple[str, str]]) -> None:
     """Save completed turns, each a question and its answer, as `name`. Raises as `store`."""
-    disk.replace(path_of(directory, name), _records(turns))
+    disk.replace(path_of(directory, name), _records(turns), name)
 
 
 def _records(turns: Iterable[tuple[str, str]]) -> Iterator[bytes]:
@@ -164,13 +215,13 @@ def _keep_older(directory: str, name: str, path: str) -> str:
 
     A copy of an earlier attempt is used again, because a job that saves on a full disk would otherwise fill it.
     """
-    with _open(path, name) as fd:
+    with disk.opened(path) as fd:
         names = _candidates(_older_stem(name, file_time(os.fstat(fd))), "~")
         older = next(each for each in names if not _is_another(path_of(directory, each), path))
         if os.path.lexists(path_of(directory, older)):
             disk.sync_file(path_of(directory, older))
         else:
-            disk.replace(path_of(directory, older), disk.chunks(fd, path))
+            disk.replace(path_of(directory, older), disk.chunks(fd, path), name)
     return older
 
 
@@ -214,7 +265,7 @@ def _candidates(stem: str, end: str) -> Iterator[str]:
 
 
 def set_aside(directory: str, path: str) -> str:
-    """Move the file at `path` whole, whatever it holds, to a saved session with an automatic name; returns the name.
+    """Move the file at `path` whole, whatever it holds, to a conversation with an automatic name; returns the name.
 
     It is copied, and only then removed: after a power cut a rename may be in one directory and not in the other, and
     the two may be on different disks. Raises CannotCreate, StorageFailed.
@@ -223,30 +274,12 @@ def set_aside(directory: str, path: str) -> str:
     name = automatic_name(directory)
     with disk.opened(path) as fd:
         disk.replace(path_of(directory, name), disk.chunks(fd, path))
-    _remove(path)
+    remove(path)
     return name
 
 
-def refuse_missing(directory: str, name: str) -> None:
-    """Raise NotFound if there is no saved session `name`, StorageFailed if its file is a link or not a regular file."""
-    path = path_of(directory, name)
-    try:
-        mode = os.stat(path, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        raise NotFound(f"there is no saved session '{name}'", "mino session list") from None
-    except OSError as error:
-        raise disk.open_failure(path, error) from None
-    if not stat.S_ISREG(mode):
-        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
-        raise StorageFailed(f"'{path}' is {kind}", f"ls -ld {shell_word(path)}")
-
-
-def delete(directory: str, name: str) -> None:
-    """Delete the saved session `name`, which exists, and sync the directory. Raises StorageFailed."""
-    _remove(path_of(directory, name))
-
-
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Delete the file at `path`, and sync its directory. Raises StorageFailed."""
     try:
         os.unlink(path)
     except OSError as error:

@@ -6,7 +6,7 @@ Enter sends, Alt+Enter begins a new line, and a paste is one question, however m
 import os
 import signal
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO, cast
 
@@ -69,6 +69,10 @@ class Editor:
             output.show_lines([PROMPT + typed.replace("\n", "\n" + _INDENT)])
         # A paste often ends with a newline, which is not part of the question.
         return None if text is None else text.rstrip("\n").encode("utf-8", "surrogateescape")
+
+    def recall(self, earlier: Iterable[str]) -> None:
+        """Offer `earlier` input under the up arrow, the oldest first, in place of what was typed before."""
+        self._session.history = self._session.default_buffer.history = InMemoryHistory([*earlier])
 
     def _wake(self) -> None:
         """A signal came: leave the event loop, which would otherwise sleep until the next key."""

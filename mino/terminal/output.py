@@ -46,9 +46,23 @@ def shown(text: str) -> str:
 
 
 def head(line: str) -> str:
-    """`line` as `shown`, and in colour on a terminal that has colours (https://no-color.org)."""
-    is_coloured = is_terminal(STDOUT) and not is_dumb() and not os.environ.get("NO_COLOR")
-    return f"\x1b[33m{shown(line)}\x1b[m" if is_coloured else shown(line)
+    """`line` as `shown`, and in colour on a terminal that has colours."""
+    return f"\x1b[33m{shown(line)}\x1b[m" if _is_coloured() else shown(line)
+
+
+def marked(line: str, spans: Iterable[tuple[int, int]]) -> str:
+    """`line` as `shown`, with the characters of `spans` in another colour on a terminal that has colours."""
+    if not _is_coloured():
+        return shown(line)
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [shown(line[at:start]), f"\x1b[1;31m{shown(line[start:end])}\x1b[m" if end > start else ""]
+        at = end
+    return "".join(pieces) + shown(line[at:])
+
+
+def _is_coloured() -> bool:
+    return is_terminal(STDOUT) and not is_dumb() and not os.environ.get("NO_COLOR")  # https://no-color.org
 
 
 def write(text: str) -> None:
@@ -180,19 +194,33 @@ def notice(sentence: str) -> None:
     _tell("mino: ", sentence)
 
 
-_mino = "mino"  # how a hint calls this program
-_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=[a-z])")  # or a quoted word, which may be a name
+_home = _session = ""  # the options that the commands of hints need
+# A command of Mino's: the group 1 is of one that takes `--session`, and no path. Or a quoted word, which may be a name.
+_CALL = re.compile(r"\$'(?:\\.|[^'\\])*'|'[^']*'|\bmino (?=((?:ask|chat|history)\b(?![^;&]*/))|[a-z])")
 
 
-def name_home(home: str | None) -> None:
-    """Add `--home` to the commands of later hints, which would otherwise work on another conversation."""
-    global _mino
-    _mino = f"mino --home {shell_word(home)}" if home else "mino"
+def name_call(home: str | None, session: str | None) -> None:
+    """Add `--home` and `--session` to the commands of later hints, which would otherwise mean another conversation."""
+    global _home
+    _home = f"--home {shell_word(home)} " if home else ""
+    name_session(session)
+
+
+def name_session(session: str | None) -> None:
+    """Let later hints mean the conversation `session`; a chat may go on with another one than it began with."""
+    global _session
+    _session = f"--session {shell_word(session)} " if session else ""
 
 
 def hint(command: str) -> None:
     """Write one `hint: ` line to stderr: what to run next."""
-    _tell("hint: ", _CALL.sub(lambda match: _mino + " " if match[0] == "mino " else match[0], command))
+    _tell("hint: ", _CALL.sub(_with_options, command))
+
+
+def _with_options(call: re.Match[str]) -> str:
+    if call[0] != "mino ":
+        return call[0]
+    return "mino " + _home + (_session if call[1] else "")
 
 
 def show_failure(failure: MinoError) -> None:

@@ -4,7 +4,7 @@ import errno
 import os
 import select
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -26,6 +26,9 @@ class Prompt(Protocol):
     def read(self) -> bytes | None:
         """The next input, without its newline; None at the end. Raises Interrupted, ReaderGone, StorageFailed."""
 
+    def recall(self, earlier: Iterable[str]) -> None:
+        """Offer `earlier` input, the oldest first, in place of what was typed before."""
+
 
 class Lines:
     """Plain lines of standard input. A line that no terminal echoes is shown after `You> `: stdout is a transcript."""
@@ -46,6 +49,9 @@ class Lines:
         if line is None or not output.is_terminal(STDIN):
             output.show((line or b"").decode("utf-8-sig", "replace") + "\n")
         return line
+
+    def recall(self, earlier: Iterable[str]) -> None:
+        """Nothing is recalled without a line editor, and so nothing of `earlier` is read."""
 
     def _next(self) -> bytes | None:
         pieces = [self._rest]
@@ -92,16 +98,23 @@ def read_prompt(words: Sequence[str]) -> str:
 
 def read_stdin() -> bytes:
     """All of standard input. Raises StorageFailed if it cannot be read."""
-    pieces = [b"-"]
-    while pieces[-1]:
+    return b"".join(stdin_chunks())
+
+
+def stdin_chunks() -> Iterator[bytes]:
+    """Standard input, piece by piece. Raises StorageFailed if it cannot be read."""
+    while True:
         try:
-            pieces.append(os.read(STDIN, 1 << 20))
+            piece = os.read(STDIN, 1 << 17)
         except BlockingIOError:
             # Another program made this pipe non-blocking; `sys.stdin` would take the part that is there for all of it.
             select.select([STDIN], [], [])
+            continue
         except OSError as error:
             raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
-    return b"".join(pieces[1:])
+        if not piece:
+            return
+        yield piece
 
 
 def _is_pipe() -> bool:

@@ -28,8 +28,8 @@ COMMANDS = dict(_commands())
 
 
 def options_of(command: click.Command) -> set[str]:
-    """All names of the options of `command`, but for --help, which every command has."""
-    parameters = [each for each in command.params if isinstance(each, click.Option)]
+    """All names of the options of `command`, but for those that its help leaves out, and --help, which all have."""
+    parameters = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     return {name for option in parameters for name in (*option.opts, *option.secondary_opts)}
 
 
@@ -57,7 +57,7 @@ def variables() -> set[str]:
 def check_command(arguments: list[str]) -> None:
     """Read the `arguments` of a `mino` as the program does, but run nothing. Raises click.UsageError."""
     command: click.Command = cli
-    context = click.Context(cli, info_name="mino")
+    context = click.Context(cli, info_name="mino", **cli.context_settings)  # click keeps what it says of --help
     while isinstance(command, click.Group):
         options, arguments, _ = command.make_parser(context).parse_args(list(arguments))
         if options.keys() & {"version", "help"}:

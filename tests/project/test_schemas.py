@@ -12,17 +12,18 @@ from mino.journal.findings import CODES
 from mino.journal.schema import TYPES
 
 FOLDER = Path(__file__).parents[2] / "schemas"
-NAMES = ["answer.v1", "record.v1", "recovery.v1", "report.v1", "session.v1", "turn.v1"]
+NAMES = ["answer.v1", "match.v1", "record.v1", "recovery.v1", "report.v1", "session.v1", "turn.v1"]
 
 # What programs rely on: keys may be added, never renamed, within a version.
 KEYS = {
-    "answer.v1": ["turn_id", "status", "text", "refusal", "model", "response_id", "usage", "output"],
+    "answer.v1": ["turn_id", "session", "status", "text", "refusal", "model", "response_id", "usage", "output"],
     "turn.v1": ["number", "turn_id", "time", "status", "user", "assistant", "output", "lines"],
+    "match.v1": ["session", "number", "turn_id", "time", "role", "line"],
     "report.v1": ["file", "session_id", "state", "bytes", "records", "turns", "findings"],
     "recovery.v1": [
         *("file", "state", "action", "dry_run", "recovery_copy", "cut_bytes", "closed_turn", "kept_turns", "dropped"),
     ],
-    "session.v1": ["name", "live", "turns", "title", "created", "saved", "bytes"],
+    "session.v1": ["name", "session_id", "current", "state", "turns", "title", "created", "saved", "bytes"],
 }
 
 

@@ -18,15 +18,16 @@ for _signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 
 
 @pytest.fixture
-def mino(tmp_path: Path) -> Program:
-    """The program, with nothing in its home and nothing in its environment but where things are."""
+def mino(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
+    """The program, with nothing in its home and nothing in its environment but where things are (and see `BOTH`)."""
+    name: str | None = getattr(request, "param", None)
     environ = {
         "HOME": str(tmp_path),
         "MINO_HOME": str(tmp_path / "mino home"),
         "PATH": os.environ.get("PATH", os.defpath),
         "PYTHONPATH": str(ROOT),
     }
-    return Program(tmp_path / "mino home", environ)
+    return Program(tmp_path / "mino home", environ | ({"MINO_SESSION": name} if name else {}), name)
 
 
 @pytest.fixture

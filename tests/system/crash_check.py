@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from mino import disk
 from mino.errors import InvalidData, MinoError
 from mino.home import Home
 from mino.journal.record import assistant_message, turn_end, user_message
-from mino.sessions.conversation import open_conversation
+from mino.sessions import saved
+from mino.sessions.conversation import open_place
+from mino.sessions.place import Place, current_name
 from tests.homes import state_of
 from tests.system.crash_disk import TEMPORARY, Tree
 
 SESSION = re.compile(r".*/sessions/[0-9a-f]{32}\.jsonl")
 COPY = "-recovery-"
-NAMED = {"work": ["live question", "earlier question", ""], "other": ["other question"], "fresh": ["", "new question"]}
 NEXT = "0193a0b1c2d3700080000000000000ff"
 
 
@@ -33,13 +35,15 @@ class Facts:
     """What is known about the conversations of a disk.
 
     `saved` turns must be there. `known` are the questions and answers that there can be. A file that bears the name of
-    a recovery copy is one of the `originals`. A `damaged` session must be kept whole: it, or a copy of it.
+    a recovery copy is one of the `originals`. A `damaged` session must be kept whole: it, or a copy of it. While a
+    conversation is being renamed, `current` may name one that is not there.
     """
 
     saved: set[Whole] = field(default_factory=set)
     known: set[tuple[str, str]] = field(default_factory=set)
     originals: set[bytes] = field(default_factory=set)
     damaged: frozenset[bytes] = frozenset()
+    renames: bool = False
 
 
 def turns_in(content: bytes) -> list[Whole]:
@@ -83,18 +87,31 @@ def find_flaws(tree: Tree, home: str, facts: Facts, place: Path) -> list[str]:
         elif COPY in path:
             if content not in facts.originals:
                 flaws.append(f"{path} is not a whole copy")
-        elif content not in facts.damaged and state_of(content) != "clean":  # such a one was moved there as it was
+        elif content not in facts.damaged and state_of(content) != "clean" and saved.is_automatic(Path(path).stem):
             flaws.append(f"{path} is {state_of(content)}")
-    flaws += _misname(tree.get(f"{home}/current"), session)
     build(tree, place)
-    try:
-        flaws += _go_on(Home(str(place / home), is_default=False), facts, session)
-    except InvalidData as failure:
-        if session not in facts.damaged:
+    where = Home(str(place / home), is_default=False)
+    current = current_name(where, flaws.append)
+    if current and current not in saved.names(where.saved) and not facts.renames:
+        flaws.append(f"the current conversation '{current}' is not there")
+    contents = {name: tree.get(f"{home}/saved/{name}.jsonl") or b"" for name in saved.names(where.saved)}
+    for name, before in [(None, session), *contents.items()]:
+        try:
+            flaws += _go_on(Place(where, name), facts, before)
+        except InvalidData as failure:
+            if before not in facts.damaged:
+                flaws.append(failure.message)
+        except MinoError as failure:
             flaws.append(failure.message)
-    except MinoError as failure:
-        flaws.append(failure.message)
-    return flaws
+    left = [each for each in (place / home).glob(f"*/{TEMPORARY}*") if _owner(each) in ("", *contents)]
+    return flaws + [f"{each} was left" for each in left]
+
+
+def _owner(path: Path) -> str:
+    """The conversation under whose lock the temporary file at `path` was written."""
+    found = disk.TEMPORARY.fullmatch(path.name)
+    assert found
+    return found[1]
 
 
 def build(tree: Tree, place: Path) -> None:
@@ -108,18 +125,9 @@ def build(tree: Tree, place: Path) -> None:
             (place / path).chmod(0o600)
 
 
-def _misname(current: bytes | None, session: bytes) -> list[str]:
-    """Whether the session is called by the name of another, under which it would then be saved."""
-    name = (current or b"").decode().strip()
-    first = next((turn.question for turn in turns_in(session)), "")
-    if not name or first in NAMED.get(name, [first]):
-        return []
-    return [f"the session that begins with '{first}' is called '{name}'"]
-
-
-def _go_on(home: Home, facts: Facts, before: bytes) -> list[str]:
+def _go_on(where: Place, facts: Facts, before: bytes) -> list[str]:
     """Open the conversation, and save one more turn in it."""
-    with open_conversation(home, 0, lambda _: None) as conversation:
+    with open_place(where, 0, lambda _: None) as conversation:
         pairs = [(turn.user, turn.assistant or "") for turn in conversation.context]
         flaws = [f"half a turn is in the context: {pair}" for pair in pairs if pair not in facts.known]
         seq = conversation.journal.seq
@@ -128,12 +136,11 @@ def _go_on(home: Home, facts: Facts, before: bytes) -> list[str]:
         path = Path(conversation.journal.path)
     after = path.read_bytes()
     if state_of(after) != "clean" or Whole(NEXT, "next", "next") not in turns_in(after):
-        flaws.append(f"the session is {state_of(after)} after the next turn")
+        flaws.append(f"{where} is {state_of(after)} after the next turn")
     kept = set(turns_in(before)) - set(turns_in(after))
     if kept:
         flaws.append(f"the next turn removed {len(kept)} others")
-    copies = [each.read_bytes() for each in path.parent.iterdir() if COPY in each.name]
+    copies = [each.read_bytes() for each in path.parent.iterdir() if each.name.startswith(path.stem + COPY)]
     if not after.startswith(before) and before not in copies:
         flaws.append("something was cut without a copy")
-    flaws += [f"{each} was left" for each in Path(home.path).rglob(f"{TEMPORARY}*")]
     return flaws

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 SECTOR = 512
 TEMPORARY = ".mino-"
-LOCK = "sessions.lock"
+LOCK = ".lock"
 
 Tree = Mapping[str, bytes | None]
 """What is on a disk: the content of each file by its path, None for a directory."""
@@ -123,8 +123,12 @@ class Disk:
         self._open = {}
 
     def unsettled(self) -> list[str]:
-        """The paths at which a power cut could still change what is there, the lock apart."""
+        """The paths at which a power cut could still change what is there, the locks apart."""
         return sorted(_unsettled(self.root, ""))
+
+    def history(self) -> object:
+        """What there was at each path since the last sync: two moments with the same leave the same."""
+        return _history(self.root)
 
     def changes(self, event: Event) -> bool:
         """Whether `event` changed what a power cut can leave; a sync only takes possible states away."""
@@ -198,19 +202,25 @@ def _contents(name: str, file: File) -> Iterable[bytes]:
 
 def _fixed(name: str, file: File) -> list[bytes]:
     """The one content that is looked at of a file whose content decides nothing."""
-    if name == LOCK:
+    if name.endswith(LOCK):
         return file.versions[:1]  # never synced: a lock that says nothing is the harder case
     return file.versions[-1:] if name.startswith(TEMPORARY) else []
 
 
 def _unsettled(directory: Directory, prefix: str) -> Iterator[str]:
     for name, nodes in directory.names.items():
-        if name == LOCK:
+        if name.endswith(LOCK):
             continue
         if len(set(nodes)) > 1 or (isinstance(nodes[-1], File) and len(set(nodes[-1].versions)) > 1):
             yield prefix + name
         if isinstance(nodes[-1], Directory):
             yield from _unsettled(nodes[-1], f"{prefix}{name}/")
+
+
+def _history(node: Node | None) -> object:
+    if isinstance(node, Directory):
+        return {name: [_history(each) for each in nodes] for name, nodes in node.names.items()}
+    return node and node.versions
 
 
 def _trees(

@@ -149,7 +149,7 @@ def main(file: str) -> None:
     from mino.journal import schema
 
     schema.are_valid([])
-    for module in ("ask", "chat", "session", "forget", "recover"):
+    for module in ("ask", "chat", "compact", "session", "forget", "recover"):
         importlib.import_module(f"mino.commands.{module}")
     importlib.import_module("mino.responses.post")
     for root, home, words, stdin in json.loads(Path(file).read_text()):

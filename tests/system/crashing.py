@@ -72,9 +72,8 @@ def changes_disk(step: str, what: Any, how: Any = None) -> bool:
 
 def undo(home: str) -> int:
     """What `/undo` does."""
-    place = Home(home, is_default=False)
-    with open_conversation(place, 0, print) as conversation:
-        switch.undo(place, conversation)
+    with open_conversation(Home(home, is_default=False), None, 0, print) as conversation:
+        switch.undo(conversation)
     return 0
 
 
@@ -82,8 +81,8 @@ def main(base: str, place: str, words: Sequence[str]) -> None:
     """See the top of this file."""
     # What is loaded here need not be loaded by every child.
     schema.are_valid([])
-    for module in ("session", "forget"):
-        importlib.import_module(f"mino.commands.{module}")
+    for module in ("commands.session", "commands.forget", "commands.ask", "commands.compact", "responses.post"):
+        importlib.import_module(f"mino.{module}")
     for number in itertools.count(1):
         home = os.path.join(place, str(number))
         shutil.copytree(base, home, symlinks=True)

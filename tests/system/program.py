@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 from mino.journal.findings import Report
 from mino.journal.loader import Loading
 from mino.journal.order import Turn
@@ -26,6 +28,8 @@ from tests.server import ScriptedServer
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "data" / "cases"
 SESSION_ID = "0193a0b1c2d37000800000000000000a"
+# What a test promises of the unnamed conversation and of a named one, which MINO_SESSION chooses.
+BOTH = pytest.mark.parametrize("mino", [None, "计划 🌱"], ids=["unnamed", "named"], indirect=True)
 PATIENCE = 120.0  # seconds that a process may take; far more than any needs, so that only a hang is cut short
 
 Word = str | bytes
@@ -63,6 +67,7 @@ class Program:
 
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
+    name: str | None = None  # of the conversation that `environ` chooses, and whose files these are
 
     def command(self, *arguments: Word) -> list[Word]:
         """The words that start `mino` with these arguments, for a shell script or another program to run."""
@@ -123,16 +128,25 @@ class Program:
         return [path for path in self.files() if "-recovery-" in path.name]
 
     def files(self) -> list[Path]:
-        """All that lies in `sessions/`."""
-        folder = self.home / "sessions"
-        return sorted(folder.iterdir()) if folder.is_dir() else []
+        """All that lies in its folder but the lock."""
+        found = self.folder.iterdir() if self.folder.is_dir() else ()
+        return sorted(path for path in found if path.suffix != ".lock")
+
+    @property
+    def folder(self) -> Path:
+        """Where the session file is."""
+        return self.home / ("saved" if self.name else "sessions")
+
+    @property
+    def lock(self) -> Path:
+        """The lock of the conversation."""
+        return self.folder / f"{self.name}.lock" if self.name else self.home / "sessions.lock"
 
     def write_session(self, data: bytes) -> Path:
         """Make `data` the session file."""
-        folder = self.home / "sessions"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.home.chmod(0o700)
-        path = folder / f"{SESSION_ID}.jsonl"
+        path = self.folder / f"{self.name or SESSION_ID}.jsonl"
         path.touch(mode=0o600)
         path.write_bytes(data)
         return path
@@ -158,10 +172,10 @@ def load(data: bytes) -> tuple[list[Turn], Report]:
     return list(loading), loading.report
 
 
-def finish(process: "subprocess.Popen[bytes]", stdin: bytes | None = None) -> Ended:
+def finish(process: "subprocess.Popen[bytes]", stdin: bytes | None = None, patience: float = PATIENCE) -> Ended:
     """Wait for the end of `process`, killing it if that takes too long; checks that stderr obeys the house style."""
     try:
-        out, err = process.communicate(stdin, PATIENCE)
+        out, err = process.communicate(stdin, patience)
     except BaseException:
         process.kill()
         process.communicate()

@@ -7,6 +7,7 @@ import pty
 import jsonschema
 import pytest
 
+from tests import homes
 from tests.server import Reply, ScriptedServer, completed, delta, ended, events, message
 from tests.system.program import ROOT, Program, finish, read_until, sent_texts, two_turns
 
@@ -79,6 +80,7 @@ def test_json_is_one_object_after_its_schema(mino: Program, server: ScriptedServ
     jsonschema.validate(answer.json, ANSWER)
     assert answer.json == {
         "turn_id": mino.records()[0]["turn_id"],
+        "session": None,
         "status": "completed",
         "text": "巴黎 🗼",
         "refusal": False,
@@ -129,6 +131,40 @@ def test_context_chooses_how_many_turns_are_sent(mino: Program, context: str, te
     with ScriptedServer(completed("A3")) as server:
         assert mino.run("ask", "--context", context, "now", server=server).status == 0
     assert server.requests[0].json == ended.json
+
+
+@pytest.mark.parametrize("context", ["all", "none", "1", "600B"])
+def test_a_dry_run_says_how_large_the_context_is(mino: Program, context: str) -> None:
+    mino.write_session(two_turns())  # there is a failed one too
+    ended = mino.run("ask", "--context", context, "--dry-run", "now")
+    items = ended.json["input"][:-1]
+    turns = len(items) // 2
+    size = sum(len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) for item in items)
+    said, _, left_out = ended.err.removesuffix("\n").partition("; left out: ")
+    assert said == f"mino: the context has {turns} turn{'' if turns == 1 else 's'}, {len(items)} items, {size} bytes"
+    assert (
+        left_out
+        == {
+            2: "1 turn (1 failed)",
+            1: "2 turns (1 completed, 1 failed)",
+            0: "3 turns (2 completed, 1 failed)",
+        }[turns]
+    )
+    shown = mino.run("history", "show", "--context", env={"MINO_CONTEXT": context})
+    assert (shown.json, shown.err) == (items, ended.err)
+    assert mino.run("ask", "--no-history", "--dry-run", "q").err == "mino: the context has 0 turns, 0 items, 0 bytes\n"
+
+
+def test_context_of_a_size_is_the_newest_whole_turns(mino: Program) -> None:
+    mino.write_session(homes.completed(*((f"问{n}", "🗼" * 100 * (n == 1)) for n in range(4))))
+    whole = mino.run("history", "show", "--context").json
+    sizes = [len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode()) for item in whole]
+    last_two = sum(sizes[-2:])  # an empty answer has no item
+    for size, kept in ((last_two, 2), (last_two - 1, 1), (sum(sizes) - 1, 4), (sum(sizes), 5)):
+        with ScriptedServer(always=completed("x")) as server:
+            assert mino.run("ask", "--context", f"{size}B", "now", server=server).status == 0
+            assert server.requests[0].json["input"][:-1] == whole[len(whole) - kept :]
+        mino.run("history", "forget", "--last")
 
 
 def test_a_dry_run_sends_and_writes_nothing(mino: Program, server: ScriptedServer) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.server import ScriptedServer, answer_events, completed, events
-from tests.system.program import CASES, Ended, Program, finish, read_until
+from tests.system.program import BOTH, CASES, Ended, Program, finish, read_until
 
 GOOD = (CASES / "good-two-turns.jsonl").read_bytes()
 ANSWER = "巴黎 🗼"
@@ -51,6 +51,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
 ]
 
 
+@BOTH
 @pytest.mark.parametrize(("change", "said"), CHANGES)
 def test_a_session_file_that_is_changed(mino: Program, change: Callable[[Path], object], said: str) -> None:
     path = mino.write_session(GOOD)
@@ -67,9 +68,10 @@ def test_a_session_file_that_is_changed(mino: Program, change: Callable[[Path], 
     assert {file: file.read_bytes() for file in mino.home.rglob("*") if file.is_file()} == left
 
 
+@BOTH
 def test_a_lock_that_is_deleted_lets_another_in_and_the_file_stays_whole(mino: Program) -> None:
     def intrude() -> None:
-        (mino.home / "sessions.lock").unlink()
+        mino.lock.unlink()
         with ScriptedServer(completed("second")) as server:
             assert mino.run("ask", "intruder", server=server).status == 0
 
@@ -80,6 +82,7 @@ def test_a_lock_that_is_deleted_lets_another_in_and_the_file_stays_whole(mino: P
     assert [(turn.user, turn.status) for turn in turns] == [("q", "interrupted"), ("intruder", "completed")]
 
 
+@BOTH
 def test_a_cancelled_turn_cannot_be_saved_either(mino: Program) -> None:
     path = mino.write_session(GOOD)
     gate = threading.Event()

@@ -190,8 +190,8 @@ def test_without_a_terminal_the_status_is_that_of_the_last_question_that_failed(
         (b"/exit now", "mino: /exit takes no argument"),
         (b"/save", "mino: /save takes a name"),
         (b"/history two", "mino: 'two' is not a number of turns"),
-        ("/load 没有".encode(), "mino: there is no saved session '没有'\nhint: /sessions"),
-        (b"/load ../x", "mino: '../x' cannot be the name of a session: it begins with `.`\nhint: /help"),
+        ("/load 没有".encode(), "mino: there is no conversation '没有'\nhint: /sessions"),
+        (b"/load ../x", "mino: '../x' cannot be the name of a conversation: it begins with `.`\nhint: /help"),
         (b"/undo", "mino: there is no turn to remove"),
         (b"\xef\xbb\xbf/foo", "mino: unknown command '/foo'; nothing was sent"),
         (b"/foo\n\xef\xbb\xbf", "mino: unknown command '/foo'; nothing was sent"),
@@ -497,10 +497,48 @@ def test_from_twenty_turns_on_the_context_is_called_large_and_never_cut(mino: Pr
     mino.write_session(many(18))
     ended = chat(mino, "19", "20", "21", "/clear", "1")
     large = [line for line in ended.err.splitlines() if line.startswith("mino: the context is large")]
-    assert [line.split(": ")[2].split()[0] for line in large] == ["20", "21"]
-    assert ended.err.count("hint: /save NAME, then /clear\n") == 2
+    assert [line.split(": ")[2].split()[0] for line in large] == ["20"]
+    assert ended.err.count("hint: /compact sums up older turns; /save NAME, then /clear starts") == 1
     assert len(sent_texts(server.requests[2].json)) == 41
     assert sent_texts(server.requests[3].json) == ["1"]
+
+
+def test_it_is_said_again_at_each_doubling_and_of_another_conversation(mino: Program, server: ScriptedServer) -> None:
+    mino.write_session(many(1))
+    homes.save(mino.home, "long", many(5))
+    (mino.home / "config.toml").write_text("warn_turns = 2")
+    lines = ["2", "3", "/undo", "3", "4", "/history 1", "/undo", "4", "5", "/load long", "6", "/clear", "1", "2"]
+    ended = chat(mino, *lines, "/open long", "/open long")
+    large = [line.split(": ")[2].split()[0] for line in ended.err.splitlines() if "is large" in line]
+    assert large == ["2", "4", "5", "2", "5", "5"]
+
+
+def test_a_context_that_is_limited_is_as_large_as_what_is_sent(mino: Program, server: ScriptedServer) -> None:
+    mino.write_session(many(9))
+    (mino.home / "config.toml").write_text("warn_turns = 3")
+    for context, large in (("2", []), ("3", ["3"]), ("300B", []), ("50kB", ["12"])):
+        ended = chat(mino, "q", words=("--context", context))
+        assert [line.split(": ")[2].split()[0] for line in ended.err.splitlines()[::2]] == large
+
+
+def test_a_size_is_counted_anew_for_each_question(mino: Program, server: ScriptedServer) -> None:
+    chat(mino, "one", "two" * 500, "three", "four", words=("--context", "1kB"))
+    texts = [sent_texts(request.json)[:-1] for request in server.requests]
+    assert texts == [[], ["one", "巴黎 🗼"], [], ["three", "巴黎 🗼"]]
+
+
+@pytest.mark.parametrize("said", ["exit", "quit", "/quit", " Exit ", "QUIT", "/Quit now"])
+def test_other_ways_to_leave_get_a_pointer(mino: Program, server: ScriptedServer, said: str) -> None:
+    ended = chat(mino, said, "/exit")
+    assert ended.err == f"mino: unknown command '{said.split()[0]}'; nothing was sent\nhint: /exit leaves the chat\n"
+    assert (ended.status, server.requests) == (0, [])
+
+
+def test_a_question_that_begins_like_one_is_sent(mino: Program, server: ScriptedServer) -> None:
+    ended = chat(mino, "exit codes of bash?", "quit smoking, how?", "exit.", "//quit", "退出")
+    assert (ended.status, ended.err) == (0, "")
+    asked = [sent_texts(request.json)[-1] for request in server.requests]
+    assert asked == ["exit codes of bash?", "quit smoking, how?", "exit.", "/quit", "退出"]
 
 
 def test_a_large_context_is_told_at_the_start_and_after_load(mino: Program, server: ScriptedServer) -> None:
@@ -520,10 +558,22 @@ def test_ask_tells_it_on_a_terminal_alone(mino: Program, server: ScriptedServer)
 
     mino.write_session(many(19))
     assert mino.run("ask", "20").err == ""
-    master, slave = pty.openpty()
-    process = mino.start("ask", "21", stderr=slave)
-    os.close(slave)
-    assert finish(process).status == 0
-    told = os.read(master, 65536).decode().replace("\r\n", "\n")
-    os.close(master)
-    assert told.startswith("mino: the context is large: 21 turns sent with every question\nhint: mino session save ")
+    (mino.home / "config.toml").write_text("warn_turns = 11")
+
+    def told(*words: str) -> str:
+        master, slave = pty.openpty()
+        process = mino.start("ask", *words, stderr=slave)
+        assert finish(process).status == 0
+        os.write(slave, b".")
+        os.close(slave)
+        seen = os.read(master, 65536).decode().replace("\r\n", "\n")
+        os.close(master)
+        return seen.removesuffix(".")
+
+    assert told("21") == ""
+    said = told("22")
+    assert said.startswith(
+        "mino: the context is large: 22 turns sent with every question\nhint: mino history compact sums"
+    )
+    # A context that stays at one size is not called large with every question.
+    assert told("23") == told("--context", "11", "24") == told("--context", "1kB", "25") == ""

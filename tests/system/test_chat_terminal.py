@@ -14,7 +14,7 @@ from tests.system.screen import Terminal
 
 TURN = ["user_message", "assistant_message", "completed"]
 UP, LEFT, BACKSPACE, ALT_ENTER = "\x1b[A", "\x1b[D", "\x7f", "\x1b\r"
-CTRL_C, CTRL_D, CTRL_R = "\x03", "\x04", "\x12"
+CTRL_C, CTRL_D, CTRL_R, CTRL_U = "\x03", "\x04", "\x12", "\x15"
 LEFT_THE_CHAT = "mino: left the chat; the conversation is saved"
 SAVED_AS_CANCELLED = "mino: left the chat; the turn is saved as cancelled"
 
@@ -133,11 +133,82 @@ def test_earlier_input_comes_back_and_is_kept_in_no_file(mino: Program, server: 
         terminal.wait_for("You> /history")
         terminal.press("\x15" + CTRL_D)
     with chat(mino) as terminal:
-        terminal.press(UP + "x")
-        terminal.wait_for("You> x")
+        terminal.press(UP + UP + "x")
+        terminal.wait_for("You> 好x")  # commands of another run are nowhere
         terminal.press("\x15" + CTRL_D)
     made = {path.name for path in mino.home.parent.rglob("*") if path.is_file()}
     assert made == {".gitignore", "sessions.lock", mino.session.name}
+
+
+def recalled(terminal: Terminal, number: int) -> list[str]:
+    """What the up arrow brings, the newest first; each is one line."""
+    seen = []
+    for _ in range(number):
+        terminal.press(UP + "@")
+        terminal.wait_for("@")
+        seen.append(terminal.text.rpartition("You> ")[2].removesuffix("@"))
+        terminal.press(BACKSPACE)
+        terminal.wait_for(lambda text: not text.endswith("@"))
+    terminal.press(CTRL_U)
+    return seen
+
+
+def test_the_up_arrow_brings_the_questions_of_the_conversation(mino: Program, server: ScriptedServer) -> None:
+    lost = homes.ended(1, "f" * 32, "失败的 🐕", "failed")
+    mino.write_session(homes.numbered(homes.completed(("第一行\n  second", "答"), ("/usr 是什么？", "b")), lost))
+    with chat(mino, "--context", "none") as terminal:
+        terminal.press(UP)
+        terminal.wait_for("You> 失败的 🐕")
+        terminal.press(UP)
+        terminal.wait_for("You> //usr 是什么？")  # as it is typed
+        terminal.press(UP)
+        terminal.wait_for("You> 第一行\n       second")
+        terminal.press("\r")
+        terminal.wait_for("巴黎 🗼\n\nYou>")
+        terminal.press(UP * 4)  # one of them goes up a line
+        terminal.wait_for("You> //usr 是什么？")
+        terminal.press("\r")
+        terminal.wait_for("Assistant> 巴黎 🗼\n\nYou>")
+        terminal.press(CTRL_D)
+    assert questions(server) == ["第一行\n  second", "/usr 是什么？"]
+
+
+def test_the_up_arrow_follows_the_conversation(mino: Program, server: ScriptedServer) -> None:
+    mino.write_session(homes.completed(("一", "1")))
+    homes.save(mino.home, "旧", homes.completed(("老问题", "a")))
+    with chat(mino) as terminal:
+        terminal.press("二\r")
+        terminal.wait_for("巴黎 🗼\n\nYou>")
+        terminal.press("/undo\r")
+        terminal.wait_for("1 turn left\n\nYou>")
+        # What was removed can be changed and asked again.
+        assert recalled(terminal, 3) == ["/undo", "二", "一"]
+        terminal.press("/load 旧\r")
+        terminal.wait_for("loaded '旧': 1 turn\n\nYou>")
+        assert recalled(terminal, 3) == ["/load 旧", "/undo", "老问题"]
+        terminal.press("三\r")
+        terminal.wait_for("巴黎 🗼\n\nYou>")
+        terminal.press("/clear\r")
+        terminal.wait_for("started an empty conversation\n\nYou>")
+        assert recalled(terminal, 4) == ["/clear", "/load 旧", "/undo", "/undo"]  # there is nothing before it
+        terminal.press("/open 旧\r")
+        terminal.wait_for("opened '旧': 1 turn\n\nYou>")
+        assert recalled(terminal, 5) == ["/open 旧", "/clear", "/load 旧", "/undo", "老问题"]
+        terminal.press(CTRL_D)
+
+
+def test_a_question_as_long_as_a_book_is_recalled(mino: Program, server: ScriptedServer) -> None:
+    book = "".join(f"行 {n} 🐕\n" for n in range(2_000)) + "完"
+    mino.write_session(homes.completed((book, "a"), ("短", "b")))
+    with chat(mino, "--context", "none") as terminal:
+        terminal.press(UP)
+        terminal.wait_for("You> 短")
+        terminal.press(UP)
+        terminal.wait_for("完")
+        terminal.press("\r")
+        terminal.wait_for("巴黎 🗼\n\nYou>")
+        terminal.press(CTRL_D)
+    assert questions(server) == [book]
 
 
 def test_tab_completes_commands_and_saved_names(mino: Program, server: ScriptedServer) -> None:

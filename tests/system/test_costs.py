@@ -12,6 +12,7 @@ from bench.histories import write_records, write_session
 from bench.measure import Command, Run
 from bench.traces import Call, is_possible, trace
 from mino.journal.record import encode, user_message
+from tests.homes import completed, make_home
 from tests.server import ScriptedServer, delta, ended, events, item_done, message
 from tests.system.program import Program, read_until
 
@@ -137,6 +138,15 @@ def test_verify_needs_no_more_memory_for_a_larger_file(mino: Program, tmp_path: 
         peaks.append(measure(mino, "history", "verify", str(file)).rss)
     # 5,000 turns more, whose ids are kept: under 1 MB. The rest is the allocator's own ups and downs.
     assert peaks[1] - peaks[0] < 8_000_000
+
+
+def test_search_needs_no_more_memory_for_more_matches(mino: Program) -> None:
+    """Every match of a file was held: 1.3 GB for a file of 200 MB."""
+    homes = {count: mino.home / str(count) for count in (100, 10_000)}
+    for count, home in homes.items():
+        make_home(home, completed(*((f"问 {number}", "巴黎 🗼 \n" * 200) for number in range(count))))
+    few, many = (measure(mino, "--home", str(home), "history", "search", "巴").rss for home in homes.values())
+    assert many - few < 16_000_000
 
 
 def test_a_long_answer_is_shown_in_little_memory(mino: Program) -> None:

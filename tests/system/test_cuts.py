@@ -6,7 +6,7 @@ import pytest
 
 from tests.server import ScriptedServer
 from tests.system.forks import forks
-from tests.system.program import CASES, Program, load, sent_texts
+from tests.system.program import BOTH, CASES, Program, load, sent_texts
 
 WHOLE = (CASES / "good-two-turns.jsonl").read_bytes()
 FIRST_TURN = 357  # bytes
@@ -47,6 +47,7 @@ def check_cut(mino: Program, server: ScriptedServer, run: Callable[..., int], cu
     assert [turn.user for turn in turns if turn.status == "completed"] == [*finished(cut)[::2], "now"], cut
 
 
+@BOTH
 @pytest.mark.parametrize("cut", [0, 1, 109, 110, 111, 356, 357, 358, 400, 474, 475, 588, 589, 687, 688, 689])
 def test_a_history_cut_there_through_the_whole_program(mino: Program, server: ScriptedServer, cut: int) -> None:
     check_cut(mino, server, lambda *words: mino.run(*words).status, cut)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.server import ScriptedServer
-from tests.system.program import CASES, Program
+from tests.system.program import BOTH, CASES, Program
 
 Lines = list[bytes]
 Damage = Callable[[Lines], object]
@@ -65,6 +65,7 @@ def test_every_invalid_code_is_here() -> None:
     assert {code for code, *_ in DAMAGE} == set(INVALID) - {"not-a-session"}  # which no session file is
 
 
+@BOTH
 @pytest.mark.parametrize(("code", "line", "damage", "found"), DAMAGE)
 def test_damage_stops_every_writer(
     mino: Program, server: ScriptedServer, code: str, line: int, damage: Damage, found: str
@@ -97,6 +98,7 @@ def check_advice(mino: Program, hint: str, code: str) -> None:
     assert run.status == 1 and "salvage would keep" in run.out
 
 
+@BOTH
 @pytest.mark.parametrize("words", [["ask", "--dry-run", "q"], ["history", "recover"], ["history", "show", "--context"]])
 def test_other_commands_stop_as_well(mino: Program, words: list[str]) -> None:
     data = GOOD.replace(b'"seq":4', b'"seq":9')
@@ -106,6 +108,7 @@ def test_other_commands_stop_as_well(mino: Program, words: list[str]) -> None:
     assert path.read_bytes() == data and mino.files() == [path]
 
 
+@BOTH
 def test_show_prints_what_stands_before_the_damage(mino: Program) -> None:
     mino.write_session(GOOD.replace(b'"seq":4', b'"seq":9'))
     shown = mino.run("history", "show", "--json")
@@ -131,6 +134,7 @@ def test_two_session_files_stop_every_command(mino: Program, server: ScriptedSer
     assert not server.connections and path.read_bytes() == other.read_bytes() == GOOD
 
 
+@BOTH
 def test_a_symbolic_link_in_place_of_the_session_is_refused(mino: Program, server: ScriptedServer) -> None:
     path = mino.write_session(GOOD)
     elsewhere = mino.home / "elsewhere"

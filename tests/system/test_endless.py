@@ -12,6 +12,9 @@ from tests.system.program import Program
 MAX_TEXT = 16_000_000
 NAMING = [
     ("history", "verify", "FILE"),
+    ("history", "show", "FILE"),
+    ("history", "show", "--salvage", "FILE"),
+    ("history", "export", "FILE"),
     ("history", "recover", "FILE"),
     ("history", "recover", "--salvage", "--dry-run", "FILE"),
     ("session", "import", "x", "FILE", "--from", "messages"),

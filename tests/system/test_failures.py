@@ -95,7 +95,8 @@ def test_a_busy_server_is_asked_again(mino: Program) -> None:
         # Nearly as many letters are equal as in those two, and it is not what anybody meant.
         (["--versatile"], "did you mean --version?"),
         (["history", "export", "--foo"], "mino history export --help"),
-        (["--session", "x", "ask", "q"], "mino --help"),
+        (["session", "list", "--session", "x"], "mino session list --help"),
+        (["--session", "x", "session", "list"], "mino session list --help"),
     ],
 )
 def test_a_usage_mistake_is_two_lines(mino: Program, words: list[str], hint: str) -> None:

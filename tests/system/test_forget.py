@@ -48,9 +48,9 @@ def test_the_text_is_gone_from_every_file(mino: Program) -> None:
     for number, content in enumerate((torn_answer, damaged, LIVE + question[:30])):
         write(home / "sessions" / (COPY % number), content)
     save(home, "检查点-recovery-20260101T000000Z-00000000", SECRET + b"{")
-    for folder in (home, home / "sessions", home / "saved"):
-        write(folder / ".mino-0011223344556677.tmp", SECRET)  # what a killed writer leaves
-    assert len(files_with(home, "忘记我")) == 10
+    for folder, owner in (("sessions", ""), ("saved", ""), ("saved", "检查点"), ("saved", "gone")):
+        write(home / folder / f".mino-0011223344556677-{owner}.tmp", SECRET)  # what a killed writer leaves
+    assert len(files_with(home, "忘记我")) == 11
 
     done = mino.run("history", "forget", "2")
 
@@ -164,8 +164,36 @@ def test_the_beginning_of_two_turns_elsewhere_is_ambiguous(mino: Program) -> Non
     for beginning in ("fff", turns_of(FIRST)[0].turn_id[:13]):
         save(mino.home, "other", SECRET)
         done = mino.run("history", "forget", beginning)
-        assert (done.status, "more than one turn" in done.err) == (2, True)
+        assert (done.status, "is ambiguous: turns " in done.err) == (2, True)
     assert (session_of(mino.home), saved_in(mino.home)) == (FIRST, {"s": content, "other": SECRET})
+
+
+def test_a_turn_is_named_by_the_end_of_its_id_wherever_it_is(mino: Program) -> None:
+    begin = "0193a0b1c2d370008" + "0" * 10
+    content = b"".join(ended(2 * n - 1, f"{begin}{'abc'[n - 1]}1234", f"问{n}", "failed") for n in (1, 2, 3))
+    make_home(mino.home, FIRST, s=content)
+    done = mino.run("history", "forget", "1234f", "1234")
+    assert (done.status, saved_in(mino.home)) == (66, {"s": content})  # four digits are a number
+    done = mino.run("history", "forget", "0" + begin[-1:] * 6 + "b1234", "--dry-run")
+    assert (done.status, done.out.count(f"{begin}b1234")) == (0, 1)
+    done = mino.run("history", "forget", begin + "d")
+    assert done.status == 66
+    done = mino.run("history", "forget", begin)
+    assert done.status == 2
+    assert f"is ambiguous: turns {begin}a1234, {begin}b1234, {begin}c1234 begin or end with it" in done.err
+    assert mino.run("history", "forget", "B1234", "c1234").status == 0
+    assert [turn.turn_id for turn in turns_of(saved_in(mino.home)["s"])] == [f"{begin}a1234"]
+
+
+def test_show_and_export_take_the_end_of_an_id_too(mino: Program) -> None:
+    make_home(mino.home, LIVE)
+    for turn in turns_of(LIVE):
+        end = "00" + turn.turn_id[-6:] if turn.turn_id[-6:].isdecimal() else turn.turn_id[-6:]
+        shown = mino.run("history", "show", "--json", "--turn", end)
+        assert (shown.status, shown.json["number"]) == (0, turn.number), end
+        if turn.status == "completed":
+            exported = mino.run("history", "export", "--format", "messages", "--turn", end)
+            assert (exported.status, exported.json[0]["content"]) == (0, turn.user)
 
 
 def test_no_conversation_has_no_last_turn(mino: Program) -> None:
@@ -196,7 +224,7 @@ def test_a_session_in_use(mino: Program) -> None:
     make_home(mino.home, LIVE)
     with closing(lock_exclusive(f"{mino.home}/sessions.lock", 0)):
         assert mino.run("history", "forget", "1").status == 75
-        assert mino.run("history", "forget", "1", "--dry-run").status == 75
+        assert mino.run("history", "forget", "1", "--dry-run").status == 0  # it only reads
     assert session_of(mino.home) == LIVE
 
 

@@ -7,7 +7,7 @@ import pytest
 from mino.journal.record import encode, user_message
 from tests.server import ScriptedServer, completed
 from tests.system.prefixes import mounted
-from tests.system.program import CASES, Program, limited, sent_texts
+from tests.system.program import BOTH, CASES, Program, limited, sent_texts
 
 GOOD = (CASES / "good-two-turns.jsonl").read_bytes()
 TORN = (CASES / "torn-last-newline.jsonl").read_bytes()
@@ -24,6 +24,7 @@ def check_next_start(mino: Program, server: ScriptedServer, context: list[str]) 
     assert mino.session.read_bytes().startswith(GOOD)
 
 
+@BOTH
 @pytest.mark.parametrize("room", [0, 1, 50, QUESTION - 1])
 def test_no_room_for_the_question(mino: Program, server: ScriptedServer, room: int) -> None:
     path = mino.write_session(GOOD)
@@ -35,6 +36,7 @@ def test_no_room_for_the_question(mino: Program, server: ScriptedServer, room: i
     assert len(mino.copies) == bool(room)
 
 
+@BOTH
 @pytest.mark.parametrize("room", [QUESTION, QUESTION + 1, QUESTION + 200, QUESTION + 1400])
 def test_no_room_for_the_answer(mino: Program, room: int) -> None:
     path = mino.write_session(GOOD)
@@ -49,12 +51,14 @@ def test_no_room_for_the_answer(mino: Program, room: int) -> None:
     assert [turn.status for turn in turns[2:]] == ["interrupted", "completed"]
 
 
+@BOTH
 def test_with_json_the_answer_was_not_shown(mino: Program, server: ScriptedServer) -> None:
     mino.write_session(GOOD)
     failed = mino.run("ask", "--json", "now", prefix=limited(len(GOOD) + QUESTION))
     assert (failed.status, failed.out) == (74, "") and ": the answer may not be saved\n" in failed.err
 
 
+@BOTH
 def test_no_room_for_the_end_of_a_failed_turn(mino: Program) -> None:
     mino.write_session(GOOD)
     with ScriptedServer(always=completed("")) as server:
@@ -62,6 +66,7 @@ def test_no_room_for_the_end_of_a_failed_turn(mino: Program) -> None:
     assert failed.status == 74 and "the end of the failed turn may not be saved" in failed.err
 
 
+@BOTH
 @pytest.mark.parametrize("size", [1, len(TORN) - 1])
 def test_no_room_for_the_recovery_copy(mino: Program, server: ScriptedServer, size: int) -> None:
     path = mino.write_session(TORN)
@@ -130,6 +135,7 @@ def test_a_disk_that_was_full_from_the_beginning(mino: Program, server: Scripted
     assert not server.connections
 
 
+@BOTH
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_an_answer_into_a_full_disk_is_saved_all_the_same(
     mino: Program, server: ScriptedServer, words: list[str]

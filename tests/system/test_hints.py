@@ -37,8 +37,9 @@ def paste(ended: Ended, place: Path) -> Ended:
 def test_the_way_out_of_a_damaged_session_can_be_pasted(tmp_path: Path, name: str) -> None:
     home = make_home(tmp_path / name, b"{]\n" + OLD)
     pasted = paste(Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("history", "show"), tmp_path)
-    assert pasted.status == 1
-    assert "salvage would keep 2 turns" in pasted.out
+    assert pasted.status == 65
+    assert "你叫张三" in pasted.out and "salvage would keep 2 turns" in pasted.err
+    assert paste(pasted, tmp_path).status == 0
 
 
 @pytest.mark.parametrize("name", [*NAMES[:2], "中文 🗼"])
@@ -50,9 +51,22 @@ def test_a_session_can_be_loaded_by_the_hint_of_its_import(tmp_path: Path, name:
     words = ["--home", str(home), "session", "import", name, str(file), "--from", "messages"]
     pasted = paste(program.run(*words), tmp_path)
     assert pasted.status == 0
-    assert pasted.err.endswith(f"mino: loaded '{name}': 1 turn\n")
-    assert OLD in saved_in(home).values()
+    assert pasted.err.endswith(f"mino: the conversation '{name}' is current\n")
+    assert program.run("--home", str(home), "history", "export", "--format", "text").out.startswith("You> 问")
     assert not (tmp_path / ".mino").exists()  # the hint goes to the home that was named, not to the default one
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [("张三", []), ("it's `x` $(exit 9)", []), ("-i", ["--"]), ("A.C", ["-i", "-E"]), ("a\tb\\", [])],
+)
+def test_a_search_in_every_conversation_can_be_pasted(tmp_path: Path, found: str, words: list[str]) -> None:
+    home = make_home(tmp_path / "it's", OLD[:0], other=completed((found.lower(), "x")))
+    program = Program(tmp_path / "other", {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)})
+    ended = program.run("--home", str(home), "history", "search", *words, found)
+    assert ended.status == 66
+    pasted = paste(ended, tmp_path)
+    assert (pasted.status, pasted.out.endswith(f": > {found.lower()}\n")) == (0, True)
 
 
 def test_without_a_named_home_a_hint_names_none(tmp_path: Path) -> None:
@@ -76,7 +90,7 @@ def test_of_two_session_files_the_older_becomes_a_saved_one_where_forget_finds_i
 
 def test_each_command_of_a_hint_goes_to_the_home_that_was_named(capfd: pytest.CaptureFixture[str]) -> None:
     """`mino --home X session save NAME && mino session new`: the second half acted on another home."""
-    output.name_home("/x y")
+    output.name_call("/x y", None)
     try:
         output.hint("mino session save NAME && mino session new")
         output.hint("--context 10 sends less; mino session new (in chat: /clear) starts anew")
@@ -84,7 +98,7 @@ def test_each_command_of_a_hint_goes_to_the_home_that_was_named(capfd: pytest.Ca
         output.hint("mino history recover $'a\\'b mino ask'")
         output.hint("check --base-url")
     finally:
-        output.name_home(None)
+        output.name_call(None, None)
     output.hint("mino session list")
     assert capfd.readouterr().err.splitlines() == [
         "hint: mino --home '/x y' session save NAME && mino --home '/x y' session new",
@@ -92,6 +106,23 @@ def test_each_command_of_a_hint_goes_to_the_home_that_was_named(capfd: pytest.Ca
         "hint: mino --home '/x y' session load 'what does mino ask'",
         "hint: mino --home '/x y' history recover $'a\\'b mino ask'",
         "hint: check --base-url",
+        "hint: mino session list",
+    ]
+
+
+def test_a_hint_names_the_conversation_that_was_named(capfd: pytest.CaptureFixture[str]) -> None:
+    output.name_call(None, "计划 1")
+    try:
+        output.hint("mino history show --turn 3; mino ask Q")
+        output.hint(
+            "mino history recover --salvage --dry-run '/x/saved/计划 1.jsonl'"
+        )  # a FILE, beside which it is an error
+        output.hint("mino session list")
+    finally:
+        output.name_call(None, None)
+    assert capfd.readouterr().err.splitlines() == [
+        "hint: mino --session '计划 1' history show --turn 3; mino --session '计划 1' ask Q",
+        "hint: mino history recover --salvage --dry-run '/x/saved/计划 1.jsonl'",
         "hint: mino session list",
     ]
 

@@ -1,4 +1,4 @@
-"""`mino session import`: the files of the other two programs, and plain messages, as saved sessions."""
+"""`mino session import`: the files of the other two programs, and plain messages, as named conversations."""
 
 import json
 from contextlib import closing
@@ -32,7 +32,7 @@ def run_import(mino: Program, content: str | bytes, kind: str, name: str = "n", 
 
 
 def pairs(mino: Program, name: str = "n") -> list[tuple[str, str | None]]:
-    """Questions and answers of the saved session, which must be clean, all turns completed."""
+    """Questions and answers of the conversation, which must be clean, all turns completed."""
     turns = turns_of(saved_in(mino.home)[name])
     assert {turn.status for turn in turns} <= {"completed"}
     return [(turn.user, turn.assistant) for turn in turns]
@@ -41,7 +41,7 @@ def pairs(mino: Program, name: str = "n") -> list[tuple[str, str | None]]:
 def test_the_second_seed(mino: Program) -> None:
     done = run_import(mino, EINO, "eino", "张三")
     assert (done.status, done.out) == (0, "")
-    assert done.err == "mino: imported 2 turns as '张三'\nhint: mino session load '张三'\n"
+    assert done.err == "mino: imported 2 turns as '张三'\nhint: mino session open '张三'\n"
     assert pairs(mino, "张三") == [
         ("你好，我是张三", "你好，张三，很高兴认识你。"),
         ("我叫什么名字？", "你叫张三。"),
@@ -91,7 +91,7 @@ def test_a_name_that_is_taken(mino: Program) -> None:
     make_home(mino.home, None, n=taken)
     done = run_import(mino, ARRAY, "messages")
     assert done.status == 73
-    assert "a saved session 'n' exists already" in done.err
+    assert "a conversation 'n' exists already" in done.err
     assert saved_in(mino.home) == {"n": taken}
 
 
@@ -166,12 +166,15 @@ def test_a_full_disk_leaves_nothing_half_imported(mino: Program) -> None:
     assert done.status == 74
     assert sorted(path for path in mino.home.rglob("*") if path.is_file()) == [
         mino.home / ".gitignore",
-        mino.home / "sessions.lock",
+        mino.home / "saved" / "n.lock",
     ]
 
 
 def test_a_session_in_use(mino: Program) -> None:
     make_home(mino.home, None)
-    with closing(lock_exclusive(f"{mino.home}/sessions.lock", 0)):
+    (mino.home / "saved").mkdir(mode=0o700)
+    with closing(lock_exclusive(f"{mino.home}/saved/n.lock", 0)):
         assert run_import(mino, ARRAY, "messages").status == 75
     assert saved_in(mino.home) == {}
+    with closing(lock_exclusive(f"{mino.home}/sessions.lock", 0)):
+        assert run_import(mino, ARRAY, "messages").status == 0

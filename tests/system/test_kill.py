@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server import Reply, ScriptedServer, answer_events, completed, events, sse, wait_until
-from tests.system.program import CASES, PATIENCE, ROOT, Program, load, read_until, sent_texts
+from tests.system.program import BOTH, CASES, PATIENCE, ROOT, Program, load, read_until, sent_texts
 
 ANSWER = "巴黎 is the capital 🗼"
 EVENTS = answer_events(ANSWER)
@@ -33,6 +33,7 @@ def check_recovery(mino: Program, server: ScriptedServer) -> None:
     assert sent_texts(server.requests[-1].json) == ["again"]
 
 
+@BOTH
 @pytest.mark.parametrize("count", range(len(EVENTS)))
 def test_killed_after_some_events(mino: Program, count: int) -> None:
     gate = threading.Event()
@@ -47,6 +48,7 @@ def test_killed_after_some_events(mino: Program, count: int) -> None:
         check_recovery(mino, server)
 
 
+@BOTH
 def test_killed_before_the_head_of_the_answer(mino: Program) -> None:
     gate = threading.Event()
     with ScriptedServer(Reply(before=[gate]), completed("ok")) as server:
@@ -57,6 +59,7 @@ def test_killed_before_the_head_of_the_answer(mino: Program) -> None:
         check_recovery(mino, server)
 
 
+@BOTH
 @pytest.mark.parametrize("cut", [1, 20, 60])
 def test_killed_inside_an_event(mino: Program, cut: int) -> None:
     gate = threading.Event()
@@ -70,6 +73,7 @@ def test_killed_inside_an_event(mino: Program, cut: int) -> None:
         check_recovery(mino, server)
 
 
+@BOTH
 @pytest.mark.parametrize("round", range(4))
 def test_killed_around_the_end(mino: Program, round: int) -> None:
     """The end is on its way: the whole turn is there or only its question, and a status of 0 means the former."""
@@ -85,7 +89,14 @@ def test_killed_around_the_end(mino: Program, round: int) -> None:
     assert sent_texts(server.requests[-1].json) == [*texts, "again"]
 
 
-@pytest.mark.parametrize("case", [None, "empty", "good-two-turns", "torn-last-newline", "nul-tail-with-newline"])
+@pytest.mark.parametrize(
+    ("mino", "case"),
+    [
+        *((None, case) for case in (None, "empty", "good-two-turns", "torn-last-newline", "nul-tail-with-newline")),
+        *(("计划 🌱", case) for case in (None, "torn-last-newline")),
+    ],
+    indirect=["mino"],
+)
 def test_killed_before_each_step_on_disk(
     mino: Program, server: ScriptedServer, tmp_path: Path, case: str | None
 ) -> None:
@@ -97,7 +108,7 @@ def test_killed_before_each_step_on_disk(
         mino.home.mkdir(mode=0o700)
     place = tmp_path / "crashed"
     place.mkdir()
-    words = ["ask", "--base-url", server.url, "now"]
+    words = ["ask", "--base-url", server.url, "now", *(["--session", mino.name] if mino.name else [])]
     command = [sys.executable, "-m", "tests.system.crashing", str(mino.home), str(place), *words]
     done = subprocess.run(
         command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, timeout=60, check=False
@@ -111,8 +122,8 @@ def test_killed_before_each_step_on_disk(
         # A killed run may have saved its whole turn before it died; half a turn is never sent.
         assert sent_texts(request.json)[::2] in ([*context, "now"], [*context, "now", "now"])
     for number in range(1, len(statuses)):
-        check_original_is_there(Program(place / str(number)), data)
-        again = Program(place / f"{number}-again")
+        check_original_is_there(Program(place / str(number), name=mino.name), data)
+        again = Program(place / f"{number}-again", name=mino.name)
         turns, report = again.load()
         assert report.state == "clean" and turns[-1].user == "now" and turns[-1].status == "completed"
         check_original_is_there(again, data)

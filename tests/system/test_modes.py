@@ -6,7 +6,7 @@ import pytest
 
 from tests.server import ScriptedServer
 from tests.system.prefixes import traced
-from tests.system.program import Program, Word, two_turns
+from tests.system.program import BOTH, Program, Word, two_turns
 
 # What chmod says there: it is refused, it is not supported, it succeeds and changes nothing.
 ANSWERS = ["error=EPERM", "error=EOPNOTSUPP", "retval=0"]
@@ -18,6 +18,7 @@ def without_modes(answer: str, log: Path) -> list[Word]:
     return traced("-o", str(log), "-e", f"trace={CALLS}", "-e", f"inject={CALLS}:{answer}")
 
 
+@BOTH
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_a_first_start_works(mino: Program, server: ScriptedServer, tmp_path: Path, answer: str) -> None:
     for number in range(2):
@@ -27,6 +28,7 @@ def test_a_first_start_works(mino: Program, server: ScriptedServer, tmp_path: Pa
     assert mino.types().count("completed") == 2
 
 
+@BOTH
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_what_stays_wide_is_told_in_one_true_sentence(
     mino: Program, server: ScriptedServer, tmp_path: Path, answer: str

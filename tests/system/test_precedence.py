@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_model(mino: Program) -> None:
 def dry(mino: Program, *words: str, env: Mapping[str, str] | None = None) -> Mapping[str, object]:
     """The request that a dry run shows."""
     ended = mino.run("ask", "--dry-run", *words, "q", env=env)
-    assert (ended.status, ended.err) == (0, "")
+    assert ended.status == 0 and re.fullmatch("mino: the context has .*\n", ended.err)
     body: Mapping[str, object] = ended.json
     return body
 
@@ -67,10 +68,16 @@ def test_context(mino: Program) -> None:
     configure(mino, "context = 1")
     seen = peel(
         [{}, {"MINO_CONTEXT": "all"}],
-        ["--context", "none"],
+        ["--context", "300B"],
         lambda *words, env: sent_texts(dry(mino, *words, env=env)),
     )
-    assert seen == [["q"], ["one", "A1", "two", "A2", "q"], ["two", "A2", "q"]]
+    assert seen == [["two", "A2", "q"], ["one", "A1", "two", "A2", "q"], ["two", "A2", "q"]]
+    configure(mino, 'context = "300B"')
+    assert sent_texts(dry(mino)) == ["two", "A2", "q"]
+    for value, status in (("300", 0), ('"300b"', 78), ("1.5", 78), ("true", 78), ('["1kB"]', 78)):
+        configure(mino, f"context = {value}")
+        for words in (["ask", "--dry-run", "q"], ["history", "show", "--context"]):
+            assert mino.run(*words).status == status, value
 
 
 def test_instructions(mino: Program, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.system.program import Program, Word, finish, sent_texts, unread
 def question(mino: Program, words: list[Word], stdin: bytes = b"") -> str:
     """The question that a dry run shows."""
     ended = mino.run("ask", "--dry-run", *words, stdin=stdin)
-    assert (ended.status, ended.err) == (0, "")
+    assert (ended.status, ended.err) == (0, "mino: the context has 0 turns, 0 items, 0 bytes\n")
     [text] = sent_texts(ended.json)
     return text
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.server import ScriptedServer
 from tests.system.prefixes import mounted, ordinary
-from tests.system.program import CASES, Program, Word
+from tests.system.program import BOTH, CASES, Program, Word
 
 GOOD = (CASES / "good-two-turns.jsonl").read_bytes()
 TORN = (CASES / "torn-40-bytes.jsonl").read_bytes()
@@ -27,22 +27,24 @@ def read_only(request: pytest.FixtureRequest, mino: Program) -> Iterator[list[Wo
         yield mounted('mount --bind "$MINO_HOME" "$MINO_HOME" && mount -o remount,bind,ro "$MINO_HOME" && "$@"')
         return
     prefix = ordinary()
-    yield ["sh", "-c", 'chmod 500 "$MINO_HOME" "$MINO_HOME/sessions" && "$@"', "sh", *prefix]
+    yield ["sh", "-c", 'chmod 500 "$MINO_HOME" "$MINO_HOME"/*/ && "$@"', "sh", *prefix]
     for path in (mino.home, *mino.home.rglob("*")):
         if path.is_dir():
             path.chmod(0o700)
 
 
+@BOTH
 def test_a_writer_stops(mino: Program, server: ScriptedServer, read_only: list[Word]) -> None:
     path = mino.write_session(GOOD)
     stopped = mino.run("ask", "q", prefix=read_only)
-    assert (stopped.status, stopped.out) == (73, "") and "sessions.lock" in stopped.err
+    assert (stopped.status, stopped.out) == (73, "") and mino.lock.name in stopped.err
     assert not server.connections and path.read_bytes() == GOOD
 
 
+@BOTH
 def test_a_writer_that_has_a_lock_stops_too(mino: Program, server: ScriptedServer, read_only: list[Word]) -> None:
     path = mino.write_session(TORN)
-    (mino.home / "sessions.lock").touch(0o600)
+    mino.lock.touch(0o600)
     for words in (["ask", "q"], ["history", "recover"]):
         stopped = mino.run(*words, prefix=read_only)
         # Where only the folders are read-only the lock opens; then the recovery copy is what cannot be made.
@@ -51,11 +53,12 @@ def test_a_writer_that_has_a_lock_stops_too(mino: Program, server: ScriptedServe
     assert not server.connections and mino.files() == [path] and path.read_bytes() == TORN
 
 
+@BOTH
 @pytest.mark.parametrize("lock", [False, True])
 def test_readers_work(mino: Program, read_only: list[Word], lock: bool) -> None:
     mino.write_session(TORN)
     if lock:
-        (mino.home / "sessions.lock").touch(0o600)
+        mino.lock.touch(0o600)
     before = sorted(mino.home.rglob("*"))
     for words in READERS:
         read = mino.run(*words, prefix=read_only)
@@ -75,15 +78,18 @@ def test_there_is_no_home_yet(mino: Program, server: ScriptedServer, read_only: 
     assert not server.connections
 
 
-@pytest.mark.parametrize("what", ["sessions.lock", "session", "sessions"])
+@BOTH
+@pytest.mark.parametrize("what", ["lock", "session", "folder"])
 def test_what_may_not_be_read_is_told(mino: Program, server: ScriptedServer, what: str) -> None:
     path = mino.write_session(GOOD)
-    (mino.home / "sessions.lock").touch(0o600)
-    hidden = path if what == "session" else mino.home / what
+    mino.lock.touch(0o600)
+    hidden = {"lock": mino.lock, "session": path, "folder": path.parent}[what]
     hidden.chmod(0)
     stopped = mino.run("ask", "q", prefix=ordinary())
     hidden.chmod(0o700)
-    assert stopped.status == 77 and f"cannot open '{hidden}': Permission denied" in stopped.err
+    no_lock = what == "folder" and mino.name  # its lock is in there, and whether it is cannot be seen
+    status, said = (73, f"cannot create '{mino.lock}'") if no_lock else (77, f"cannot open '{hidden}'")
+    assert stopped.status == status and f"{said}: Permission denied" in stopped.err
     assert not server.connections and path.read_bytes() == GOOD
 
 
@@ -96,16 +102,18 @@ def test_settings_that_may_not_be_read_are_told(mino: Program, server: ScriptedS
     assert not server.connections
 
 
+@BOTH
 def test_modes_hold_whatever_the_umask(mino: Program, server: ScriptedServer) -> None:
     for umask in ("000", "277", "777"):
         ended = mino.run("ask", "q", prefix=["sh", "-c", f'umask {umask}; exec "$@"', "sh", *ordinary()])
         assert ended.status == 0, ended.err
     modes = {path.name: path.stat().st_mode & 0o777 for path in (mino.home, *mino.home.rglob("*"))}
     session = mino.session.name
-    private = dict.fromkeys((".gitignore", "sessions.lock", session), 0o600)
-    assert modes == {mino.home.name: 0o700, "sessions": 0o700, **private}
+    private = dict.fromkeys((".gitignore", mino.lock.name, session), 0o600)
+    assert modes == {mino.home.name: 0o700, mino.folder.name: 0o700, **private}
 
 
+@BOTH
 def test_wide_modes_are_narrowed_and_told_once(mino: Program, server: ScriptedServer) -> None:
     path = mino.write_session(GOOD)
     path.chmod(0o644)

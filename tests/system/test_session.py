@@ -71,15 +71,19 @@ def test_saving_twice_keeps_the_older_copy_only_where_it_is_another(tmp_path: Pa
     assert "holds this conversation already" in mino(home, "save", "n").err
     assert saved_in(home) == {"n": OLD}
     go_on(home, MORE)
+    longer = session_of(home)
+    assert mino(home, "save", "n").err == "mino: saved 3 turns as 'n'\n"
+    assert saved_in(home) == {"n": longer}  # which begins with all that the older one had
+    write(home / "sessions" / SESSION, OTHER)
 
     done = mino(home, "save", "n")
 
     (older,) = saved_in(home).keys() - {"n"}
     assert re.fullmatch(r"n\.~\d{8}T\d{6}Z~", older)
-    assert saved_in(home) == {"n": session_of(home), older: OLD}
+    assert saved_in(home) == {"n": OTHER, older: longer}
     assert f"kept as '{older}'" in done.err
     assert mino(home, "load", older).status == 0
-    assert session_of(home) == OLD
+    assert session_of(home) == longer
 
 
 def test_two_older_copies_within_one_second_have_two_names(tmp_path: Path) -> None:
@@ -91,52 +95,98 @@ def test_two_older_copies_within_one_second_have_two_names(tmp_path: Path) -> No
     assert saved_in(home) == {"n": MORE, "n.~20010909T014640Z~": OLD, "n.~20010909T014640Z-2~": OTHER}
 
 
-def test_open_gets_or_creates_and_saves_back(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", b"")
-    assert "started an empty conversation '工作'" in mino(home, "open", "工作").err
-    assert (home / "current").read_text() == "工作\n"
-    go_on(home, OLD)
-    assert mino(home, "open", "other").status == 0
-    assert saved_in(home) == {"工作": OLD}
-    assert session_of(home) == b""
-
-    done = mino(home, "open", "工作")
-
-    assert "loaded '工作': 2 turns" in done.err
-    go_on(home, MORE)
-    longer = session_of(home)
-    assert "open already: 3 turns" in mino(home, "open", "工作").err
-    assert session_of(home) == longer
-    assert mino(home, "new").status == 0
-    assert saved_in(home) == {"工作": longer}  # the older copy is the beginning of this one: nothing is lost
-    assert session_of(home) == b""
+def test_open_gets_or_creates_and_copies_nothing(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, other=OTHER)
+    for name in ("工作", "other", "工作"):
+        assert mino(home, "open", name).err == f"mino: the conversation '{name}' is current\n"
+        assert (home / "current").read_text() == f"{name}\n"
+        assert (home / "current").stat().st_mode & 0o777 == 0o600
+    assert saved_in(home) == {"other": OTHER, "工作": b""}
+    assert mino(home, "open").err == "mino: the unnamed conversation is current\n"
     assert not (home / "current").exists()
-
-
-def test_loading_the_checkpoint_of_the_open_name_leaves_the_checkpoint_alone(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", b"", work=OLD)
-    mino(home, "open", "work")
-    go_on(home, MORE)
-    drifted = session_of(home)
-
-    assert mino(home, "load", "work").status == 0
-
     assert session_of(home) == OLD
-    (older,) = saved_in(home).keys() - {"work"}
-    assert saved_in(home) == {"work": OLD, older: drifted}
-    assert older.startswith("work.~")
-    assert (home / "current").read_text() == "work\n"
 
 
-def test_load_of_another_name_takes_the_name_away(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", b"", work=OLD, other=OTHER)
+@pytest.mark.parametrize("words", [["new"], ["load", "other"]])
+def test_new_and_load_work_on_the_unnamed_conversation(tmp_path: Path, words: list[str]) -> None:
+    home = make_home(tmp_path / "home", OLD, work=MORE, other=OTHER)
     mino(home, "open", "work")
-    mino(home, "load", "other")
-    go_on(home, MORE)
-    mino(home, "new")
-    assert saved_in(home)["work"] == OLD
-    assert saved_in(home)["other"] == OTHER
-    assert len(saved_in(home)) == 3
+    assert mino(home, *words).status == 0
+    assert not (home / "current").exists()
+    (automatic,) = saved_in(home).keys() - {"work", "other"}
+    assert saved_in(home) == {"work": MORE, "other": OTHER, automatic: OLD}
+    assert session_of(home) == (b"" if words == ["new"] else OTHER)
+
+
+def test_save_copies_the_current_conversation(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, work=MORE)
+    mino(home, "open", "work")
+    assert mino(home, "save", "copy").err == "mino: saved 1 turn as 'copy'\n"
+    assert saved_in(home) == {"work": MORE, "copy": MORE}
+    done = mino(home, "save", "work")
+    assert (done.status, "there is nothing to save" in done.err) == (0, True)
+    assert not (home / "saved" / "work.lock").exists()
+
+
+def test_saving_over_other_content_keeps_it(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, n=OTHER)
+    assert "what 'n' held is kept as 'n.~" in mino(home, "save", "n").err
+    (older,) = saved_in(home).keys() - {"n"}
+    assert saved_in(home) == {"n": OLD, older: OTHER}
+
+
+def test_rename_takes_recovery_copies_and_being_current_along(tmp_path: Path) -> None:
+    copy = "草稿-recovery-20260101T000000Z-0123abcd"
+    home = make_home(tmp_path / "home", OLD, 草稿=MORE, **{copy: OTHER}, taken=OTHER)
+    mino(home, "open", "草稿")
+    assert mino(home, "rename", "草稿", "taken").status == 73
+    assert mino(home, "rename", "nope", "x").status == 66
+    assert mino(home, "rename", "草稿", "../x").status == 2
+    done = mino(home, "rename", "草稿", "终稿 🌱")
+    assert (done.status, done.err) == (0, "mino: renamed '草稿' to '终稿 🌱'\n")
+    assert saved_in(home) == {"终稿 🌱": MORE, copy.replace("草稿", "终稿 🌱"): OTHER, "taken": OTHER}
+    assert (home / "current").read_text() == "终稿 🌱\n"
+    assert not (home / "saved" / "草稿.lock").exists()
+
+
+def test_delete_leaves_nothing_of_the_name(tmp_path: Path) -> None:
+    copies = {"work-recovery-20260101T000000Z-0123abcd": OTHER, "work.~20260101T000000Z~": OTHER}
+    home = make_home(tmp_path / "home", OLD, work=MORE, workshop=OLD, **copies)
+    mino(home, "open", "work")
+    done = mino(home, "delete", "work")
+    assert (done.status, "the unnamed one is current now" in done.err) == (0, True)
+    assert saved_in(home) == {"workshop": OLD, "work.~20260101T000000Z~": OTHER}
+    assert not list((home / "saved").glob("*.lock"))
+    assert not (home / "current").exists()
+    assert mino(home, "delete", "work").status == 66
+
+
+def test_clean_removes_only_what_mino_kept_by_itself(tmp_path: Path) -> None:
+    copies = {
+        "auto-20260101T000000Z": OLD,
+        "auto-20260101T000000Z-2": OLD,
+        "work.~20260101T000000Z~": OLD,
+        "work-recovery-20260101T000000Z-0123abcd": OLD,
+        "gone-recovery-20260101T000000Z-0123abcd": OLD,
+    }
+    kept = {"work": MORE, "auto-repair": OLD, "auto-20260102T000000Z": OTHER, "auto-20260103T000000Z": OTHER}
+    home = make_home(tmp_path / "home", OLD, **copies, **kept)
+    unnamed = write(
+        home / "sessions" / f"{SESSION.removesuffix('.jsonl')}-recovery-20260101T000000Z-0123abcd.jsonl", OLD
+    )
+    for path in (unnamed, *(home / "saved").iterdir()):
+        if path.name != "auto-20260102T000000Z.jsonl":  # young
+            os.utime(path, (10**9, 10**9))
+    mino(home, "open", "auto-20260103T000000Z")
+    planned = mino(home, "clean", "--dry-run")
+    assert planned.out.count(f": would remove {len(OLD)} bytes\n") == 6 == planned.out.count("\n")
+    assert len(saved_in(home)) == 9
+    done = mino(home, "clean")
+    assert (done.status, done.out) == (0, planned.out.replace("would remove", "removed"))
+    assert saved_in(home) == kept and not unnamed.exists()
+    assert not (home / "saved" / "gone.lock").exists()
+    assert mino(home, "clean", "--older", "0").out.count("\n") == 1  # the young one
+    assert mino(home, "clean", "--older", "0").err == "mino: there is no copy older than 0 days\n"
 
 
 def test_failed_and_cancelled_turns_are_saved_too(tmp_path: Path) -> None:
@@ -146,19 +196,23 @@ def test_failed_and_cancelled_turns_are_saved_too(tmp_path: Path) -> None:
     assert saved_in(home) == {"x": content}
 
 
-def test_an_open_turn_is_closed_before_it_is_saved(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", (CASES / "open-question.jsonl").read_bytes())
-    done = mino(home, "save", "x")
-    assert "as interrupted" in done.err
-    assert saved_in(home)["x"] == session_of(home)
-    assert len(questions(saved_in(home)["x"])) == 2
+@pytest.mark.parametrize("case", ["open-question", "torn-40-bytes", "torn-write-answer"])
+@pytest.mark.parametrize("words", [["save", "x"], ["load", "case"]])
+def test_only_ended_turns_are_copied(tmp_path: Path, case: str, words: list[str]) -> None:
+    unfinished = (CASES / f"{case}.jsonl").read_bytes()
+    home = make_home(tmp_path / "home", unfinished if words[0] == "save" else b"", case=unfinished)
+    assert mino(home, *words).status == 0
+    copy = saved_in(home)["x"] if words[0] == "save" else session_of(home)
+    assert unfinished.startswith(copy) and 0 < len(copy) < len(unfinished)
+    assert questions(copy)
+    assert saved_in(home)["case"] == unfinished
 
 
 @pytest.mark.parametrize("name", ["a b", "名" * 66, "x.jsonl"], ids=["space", "198 bytes", "ending"])
 def test_a_good_name(tmp_path: Path, name: str) -> None:
     home = make_home(tmp_path / "home", OLD)
     assert mino(home, "save", name).status == 0
-    go_on(home, MORE)
+    write(home / "sessions" / SESSION, OTHER)
     assert mino(home, "save", name).status == 0
     older = (saved_in(home).keys() - {name}).pop()
     assert mino(home, "load", older).status == 0
@@ -184,31 +238,38 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
     assert sorted(saved_in(home).values()) == sorted([OTHER, MORE, OLD])
 
 
-def test_delete_takes_the_name_from_the_live_conversation(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home", b"", work=OLD)
-    mino(home, "open", "work")
-    done = mino(home, "delete", "work")
-    assert done.status == 0
-    assert "the live conversation was opened as 'work'; it stays" in done.err
-    assert (session_of(home), saved_in(home)) == (OLD, {})
-    mino(home, "new")
-    assert [AUTOMATIC.fullmatch(name) is not None for name in saved_in(home)] == [True]
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\n", b"../x\n", b"a\0b\n", b"x" * 10_000, None])
-def test_a_lost_name_loses_only_the_name(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize("content", [b"", b"\xff\n", b"../x\n", b"a\0b\n", b"x" * 10_000])
+def test_what_is_no_name_counts_as_missing(tmp_path: Path, content: bytes) -> None:
     home = make_home(tmp_path / "home", OLD)
-    if content is None:
-        (home / "current").symlink_to(home / "sessions" / SESSION)
-    else:
-        write(home / "current", content)
-    assert mino(home, "new").status == 0
-    assert [(bool(AUTOMATIC.fullmatch(name)), kept) for name, kept in saved_in(home).items()] == [(True, OLD)]
+    write(home / "current", content)
+    done = mino(home, "save", "x")
+    assert "holds no name of a conversation, so that the unnamed one is current" in done.err
+    assert (done.status, saved_in(home)) == (0, {"x": OLD})
+
+
+def test_a_current_that_is_a_link_is_refused_and_the_hint_mends_it(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD)
+    (home / "current").symlink_to(home / "sessions" / SESSION)
+    done = mino(home, "save", "x")
+    assert (done.status, done.err.endswith("is a symbolic link\nhint: mino session open\n")) == (74, True)
+    assert mino(home, "open").status == 0
+    assert (mino(home, "save", "x").status, session_of(home)) == (0, OLD)
+
+
+def test_a_current_conversation_that_is_missing_is_not_started_unasked(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home", OLD, work=MORE)
+    mino(home, "open", "work")
+    (home / "saved" / "work.jsonl").unlink()
+    done = mino(home, "save", "x")
+    assert (done.status, saved_in(home)) == (66, {})
+    assert "hint: mino session open 'work' starts it anew; mino session open returns to the unnamed one" in done.err
+    assert mino(home, "open", "work").status == 0
+    assert (mino(home, "save", "x").status, saved_in(home)) == (0, {"work": b"", "x": b""})
 
 
 def test_an_empty_conversation_needs_no_saving(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", b"", x=OTHER)
-    for words in (["load", "x"], ["new"], ["new"], ["open", "y"], ["open", "z"]):
+    for words in (["load", "x"], ["new"], ["new"]):
         assert mino(home, *words).status == 0
     assert saved_in(home) == {"x": OTHER}
 

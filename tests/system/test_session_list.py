@@ -4,17 +4,20 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from mino.journal import schema
+from mino.journal.lock import lock_exclusive
 from tests.homes import (
+    SESSION,
     completed,
-    go_on,
     make_home,
+    numbered,
     save,
-    session_of,
     write,
 )
 from tests.system.program import ROOT, Ended, Program, Word
@@ -29,7 +32,7 @@ def mino(home: Path, *words: Word, prefix: Sequence[Word] = ()) -> Ended:
     return Program(home, {"MINO_HOME": str(home), "PYTHONPATH": str(ROOT)}).run("session", *words, prefix=prefix)
 
 
-def test_list_is_newest_first_and_marks_the_live_one(tmp_path: Path) -> None:
+def test_list_is_newest_first_and_marks_the_current_one(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home", OLD, english=OTHER)
     save(home, "中文名", completed(("长" * 41, "好")))
     save(home, "exact", completed(("x" * 40, "y")))
@@ -56,20 +59,40 @@ def test_list_as_json_follows_its_schema(tmp_path: Path) -> None:
     write(home / "saved" / ".hidden.jsonl", OLD)
     (home / "saved" / "notes.txt").touch()
     mino(home, "open", "work")
-    go_on(home, MORE)
+    write(home / "saved" / "work.jsonl", numbered(OLD, MORE))
 
     done = mino(home, "list", "--json")
 
     entries = {entry["name"]: entry for entry in map(json.loads, done.out.splitlines())}
     for entry in entries.values():
         Draft202012Validator(schema.load("session.v1")).validate(entry)
-    assert entries.keys() == {"work", "broken", "link"}
+    assert entries.keys() == {None, "work", "broken", "link"}
     work = entries["work"]
-    assert (work["live"], work["turns"], work["title"], work["state"]) == (True, 3, "你好，我是张三", "clean")
-    assert work["bytes"] == len(session_of(home))
+    assert (work["current"], work["turns"], work["title"], work["state"]) == (True, 3, "你好，我是张三", "clean")
+    assert work["bytes"] == len(numbered(OLD, MORE))
+    assert {name: entry["session_id"] for name, entry in entries.items() if entry["session_id"]} == {
+        None: SESSION.removesuffix(".jsonl")
+    }
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", work["created"])
     assert (entries["broken"]["state"], entries["broken"]["turns"]) == ("invalid", 0)
     assert entries["link"]["state"] == "unreadable"
+
+
+@pytest.mark.parametrize("current", [None, "工作"])
+@pytest.mark.parametrize("busy", [None, "工作", "other"])
+def test_list_marks_the_current_one_and_those_in_use(tmp_path: Path, current: str | None, busy: str | None) -> None:
+    home = make_home(tmp_path / "home", OLD, 工作=OTHER, other=MORE)
+    mino(home, "open", *([current] if current else []))
+    with closing(lock_exclusive(str(home / "saved" / f"{busy}.lock" if busy else home / "sessions.lock"), 0)):
+        entries = [json.loads(line) for line in mino(home, "list", "--json").out.splitlines()]
+        lines = mino(home, "list").out.splitlines()
+    assert {entry["name"]: entry["current"] for entry in entries} == {
+        name: name == current for name in (None, "工作", "other")
+    }
+    assert [entry["name"] for entry in entries if entry["state"] == "in-use"] == [busy]
+    assert [line[2:].split()[3] for line in lines if line[0] == "*"] == [current or "-"]
+    assert [line[2:].split()[3] for line in lines if "  (in use) " in line] == [busy or "-"]
+    assert [entry["state"] for entry in map(json.loads, mino(home, "list", "--json").out.splitlines())] == ["clean"] * 3
 
 
 def test_list_of_an_empty_home_writes_nothing(tmp_path: Path) -> None:

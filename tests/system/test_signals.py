@@ -15,7 +15,7 @@ import pytest
 
 from tests.server import Reply, ScriptedServer, answer_events, completed, delta, error, events, wait_until
 from tests.system.prefixes import traced
-from tests.system.program import Ended, Program, Word, finish, read_until, unread
+from tests.system.program import BOTH, Ended, Program, Word, finish, read_until, unread
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 CANCELLED = ["user_message", "cancelled"]
@@ -85,6 +85,7 @@ def retrying(mino: Program) -> Iterator[Process]:
         assert len(server.requests) == 1
 
 
+@BOTH
 @pytest.mark.parametrize("signum", SIGNALS)
 @pytest.mark.parametrize("moment", [connecting, unanswered, reading, retrying])
 def test_a_signal_cancels_the_turn(mino: Program, moment: Moment, signum: int) -> None:
@@ -133,6 +134,7 @@ def test_head_ends_the_answer_after_its_first_line(mino: Program, tmp_path: Path
     assert mino.types() == CANCELLED
 
 
+@BOTH
 def test_a_shell_loop_stops_with_the_signal(mino: Program) -> None:
     gate = threading.Event()
     with ScriptedServer(always=Reply(before=[gate])) as server:
@@ -179,6 +181,7 @@ def slow_last_save() -> list[Word]:
     return traced("-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:delay_enter=500000:when=6+")
 
 
+@BOTH
 @pytest.mark.parametrize(
     ("reply", "types"), [(completed("回答"), TURN), (error(400, "no"), ["user_message", "failed"])]
 )
@@ -193,6 +196,7 @@ def test_a_signal_during_the_last_save_waits_for_it(mino: Program, reply: Reply,
     assert mino.types() == types
 
 
+@BOTH
 def test_a_second_signal_does_not_stop_the_saving_of_the_first(mino: Program) -> None:
     gate = threading.Event()
     with ScriptedServer(events(*answer_events("text 文")[:-1], gate)) as server:
@@ -219,9 +223,10 @@ def test_a_signal_while_the_question_is_read(mino: Program) -> None:
     assert not mino.home.exists()
 
 
+@BOTH
 def test_a_signal_while_another_process_is_waited_for(mino: Program, server: ScriptedServer) -> None:
     mino.write_session(b"")
-    with (mino.home / "sessions.lock").open("w") as lock:
+    with mino.lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = mino.start("ask", "--wait", "60", "q")
         read_until(process.stderr, b"waiting up to 60 seconds")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.server import ScriptedServer
 from tests.system.prefixes import traced
-from tests.system.program import CASES, Ended, Program, Word, sent_texts
+from tests.system.program import BOTH, CASES, Ended, Program, Word, sent_texts
 
 GOOD = (CASES / "good-two-turns.jsonl").read_bytes()
 TORN = (CASES / "torn-last-newline.jsonl").read_bytes()
@@ -24,6 +24,7 @@ def ask(mino: Program, number: int) -> tuple[Ended, int]:
     return ended, log.read_text().count("fsync(")
 
 
+@BOTH
 def test_the_sync_of_the_question_fails(mino: Program, server: ScriptedServer) -> None:
     path = mino.write_session(GOOD)
     failed, syncs = ask(mino, 1)
@@ -34,6 +35,7 @@ def test_the_sync_of_the_question_fails(mino: Program, server: ScriptedServer) -
     assert mino.run("ask", "again").status == 0 and mino.types()[6:8] == ["user_message", "interrupted"]
 
 
+@BOTH
 def test_the_sync_of_the_answer_fails(mino: Program, server: ScriptedServer) -> None:
     path = mino.write_session(GOOD)
     failed, syncs = ask(mino, 2)
@@ -42,6 +44,7 @@ def test_the_sync_of_the_answer_fails(mino: Program, server: ScriptedServer) -> 
     assert len(mino.records()) == 9 and mino.run("history", "verify").status == 0
 
 
+@BOTH
 @pytest.mark.parametrize("number", range(1, 9))
 def test_a_sync_of_a_first_start_fails(mino: Program, server: ScriptedServer, number: int) -> None:
     failed, syncs = ask(mino, number)
@@ -53,6 +56,7 @@ def test_a_sync_of_a_first_start_fails(mino: Program, server: ScriptedServer, nu
     assert (mino.home / ".gitignore").read_bytes() == b"*\n"
 
 
+@BOTH
 def test_a_first_start_has_eight_syncs(mino: Program, server: ScriptedServer) -> None:
     # The home's entry, .gitignore and its entry, the sessions' entry, the new file and its entry, the question, the
     # answer with its end.
@@ -60,6 +64,7 @@ def test_a_first_start_has_eight_syncs(mino: Program, server: ScriptedServer) ->
     assert (ended.status, syncs) == (0, 8)
 
 
+@BOTH
 @pytest.mark.parametrize("number", range(1, 5))
 def test_a_sync_of_the_recovery_fails(mino: Program, server: ScriptedServer, number: int) -> None:
     path = mino.write_session(TORN)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.server import ScriptedServer, answer_events, completed, events, wait_until
-from tests.system.program import CASES, Ended, Program, finish, read_until, sent_texts
+from tests.system.program import CASES, PATIENCE, Ended, Program, finish, load, read_until, sent_texts
 
 GOOD = (CASES / "good-two-turns.jsonl").read_bytes()
 
@@ -157,3 +157,26 @@ def test_readers_do_not_keep_a_writer_out(mino: Program, server: ScriptedServer)
     for reader in readers:
         reader.join()
     assert asked == [0, 0, 0] and set(results) == {0}
+
+
+@pytest.mark.parametrize(("words", "target"), [(["save", "other"], "other"), (["load", "work"], None)])
+def test_a_copy_that_waited_does_not_bring_back_what_was_forgotten(
+    mino: Program, server: ScriptedServer, words: list[str], target: str | None
+) -> None:
+    source = "work" if target is None else None
+    session = [] if source is None else ["--session", source]
+    for question in ("留下", "forget 忘记我"):
+        assert mino.run("ask", *session, question).status == 0
+    chat = mino.start("chat", *([] if target is None else ["--session", target]), stdin=-1)
+    read_until(chat.stdout, b"You> ")
+    waiting = mino.start("session", *words, "--wait", "60")
+    read_until(waiting.stderr, b"waiting up to 60 seconds")
+    assert mino.run("history", "forget", "--last", *session).status == 0
+    assert finish(chat).status == 0
+    # The end of what was read above stands first on stderr.
+    out, _ = waiting.communicate(timeout=PATIENCE)
+    assert (waiting.returncode, out) == (0, b"")
+    for path in mino.home.rglob("*"):
+        assert not path.is_file() or "忘记我".encode() not in path.read_bytes(), path
+    copied = mino.session if target is None else mino.home / "saved" / f"{target}.jsonl"
+    assert [turn.user for turn in load(copied.read_bytes())[0]] == ["留下"]

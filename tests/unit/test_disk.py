@@ -131,8 +131,54 @@ def test_a_replace_that_cannot_begin_names_the_file_and_not_the_temporary_one(
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises((CannotCreate, StorageFailed), match=r"cannot (create|write)") as caught:
         replace(path, [b"new"])
-    assert f"'{path}'" in caught.value.message and TEMPORARY not in caught.value.message
+    assert f"'{path}'" in caught.value.message and ".mino-" not in caught.value.message
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "owner", ["", "检查点 🏕", "a-b.tmp", "-", "a\\b", "名" * 66, "x" * 200 + ".~20260101T000000Z~"]
+)
+def test_a_temporary_file_ends_in_the_name_of_its_owner(
+    tmp_path: Path, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is killed here leaves it, and only the next writer of that conversation may remove it."""
+    names: list[str] = []
+    rename = os.rename
+
+    def note(source: str, target: str) -> None:
+        names.append(os.path.basename(source))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", note)
+    assert replace(str(tmp_path / "file"), [b"new"], owner) == 3
+    [name] = names
+    found = TEMPORARY.fullmatch(name)
+    assert found and found[1] == owner and len(os.fsencode(name)) <= 255
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".mino-0123456789abcdef.tmp",
+        ".mino-0123456789ABCDEF-.tmp",
+        ".mino-0123456789abcde-.tmp",
+        "x.mino-0123456789abcdef-.tmp",
+        ".mino-0123456789abcdef-a.tmp~",
+        ".mino-0123456789abcdef-a.jsonl",
+        ".mino-x",
+    ],
+)
+def test_other_names_are_not_of_temporary_files(name: str) -> None:
+    assert not TEMPORARY.fullmatch(name)
+
+
+def test_a_rename_is_synced_and_its_failure_names_both(tmp_path: Path, calls: list[str]) -> None:
+    source, target = tmp_path / "旧", tmp_path / "新 🏕"
+    source.write_bytes(b"x")
+    disk.rename(str(source), str(target))
+    assert target.read_bytes() == b"x" and calls == ["rename", "sync directory"]
+    with pytest.raises(StorageFailed, match=f"cannot rename '{source}' to '{target}': No such file"):
+        disk.rename(str(source), str(target))
 
 
 def test_a_file_of_the_working_directory_needs_no_folder_in_its_name(
@@ -288,14 +334,18 @@ def test_all_is_written_however_little_a_write_takes(monkeypatch: pytest.MonkeyP
 
 
 def test_directories_are_private_whatever_the_umask(tmp_path: Path, calls: list[str]) -> None:
-    (tmp_path / "used").write_bytes(b"")
     for mask in (0, 0o077, 0o777):
         path = tmp_path / f"{mask:o}" / "甲" / "b"
         with umask(mask):
             assert make_directory(str(path)) is True
+        assert calls == ["sync directory"] * 4  # `tmp_path` is empty, or holds what was made before; then each of three
         assert {stat.S_IMODE(each.stat().st_mode) for each in (path, *path.parents[:2])} == {0o700}
+        del calls[:]
         assert make_directory(str(path)) is False
-    assert calls == ["sync directory"] * 9
+        assert calls == ["sync directory"]  # it is empty: whoever made it may have been killed before its sync
+        (path / "used").touch()
+        assert make_directory(str(path)) is False
+        assert calls == ["sync directory"]
 
 
 def test_an_empty_directory_may_be_half_of_a_path_that_a_killed_process_made(tmp_path: Path, calls: list[str]) -> None:
@@ -334,9 +384,10 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_another_process_makes_at_the_same_moment_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: list[str]
 ) -> None:
     mkdir = os.mkdir
+    (tmp_path / "used").touch()
 
     def make_twice(path: str, mode: int) -> None:
         mkdir(path, mode)
@@ -345,6 +396,22 @@ def test_a_directory_that_another_process_makes_at_the_same_moment_is_taken(
     monkeypatch.setattr(os, "mkdir", make_twice)
     assert make_directory(str(tmp_path / "家")) is False
     assert (tmp_path / "家").is_dir()
+    assert calls == ["sync directory"]  # the other one may be killed before its sync
+
+
+def test_a_file_that_was_replaced_or_removed_is_not_the_open_one(tmp_path: Path) -> None:
+    path = tmp_path / "文件"
+    path.write_bytes(b"old")
+    with opened(str(path)) as fd:
+        assert disk.is_open_as(str(path), fd)
+        replace(str(path), [b"new"])
+        assert not disk.is_open_as(str(path), fd)
+        path.unlink()
+        assert not disk.is_open_as(str(path), fd)
+    (tmp_path / "target").write_bytes(b"")
+    path.symlink_to("target")
+    with opened(str(tmp_path / "target")) as fd:
+        assert not disk.is_open_as(str(path), fd)  # a lock or a session file is never a link
 
 
 def test_two_paths_that_lead_to_one_place_are_the_same(tmp_path: Path) -> None:

@@ -9,20 +9,16 @@ from pathlib import Path
 import pytest
 
 from mino.disk import make_directory
-from mino.errors import AccessRefused, CannotCreate, InvalidData, MinoError, Misconfigured, UsageMistake
+from mino.errors import CannotCreate, Misconfigured, UsageMistake
 from mino.home import (
-    SESSION_NAME,
     Home,
     find_home,
-    find_session,
     find_usable_home,
-    home_of,
-    is_session,
     make_home,
     narrow,
-    remove_temporaries,
     wide,
 )
+from mino.sessions.place import Place
 from tests.unit.journal.calls import watch_calls
 
 ID = "0193a0b1c2d370008000000000000001"
@@ -110,59 +106,6 @@ def test_a_home_that_is_not_there_is_not_usable_and_not_made(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "is_session"),
-    [
-        (f"{ID}.jsonl", True),
-        (f"{ID.upper()}.jsonl", False),
-        (f"{ID[1:]}.jsonl", False),
-        (f"{ID}.jsonl~", False),
-        (f"x{ID}.jsonl", False),
-        (f"{ID}.jsonl\n", False),
-        (f".mino-{ID}.tmp", False),
-        (f"{ID}-recovery-20261201T100000Z-01234567.jsonl", False),
-        ("会话.jsonl", False),
-    ],
-)
-def test_a_name_is_a_session_only_if_the_whole_name_matches(home: Home, name: str, is_session: bool) -> None:
-    path = os.path.join(home.sessions, name)
-    Path(path).touch()
-    assert find_session(home) == (path if is_session else None)
-    assert bool(SESSION_NAME.fullmatch(name)) is is_session
-
-
-def test_there_is_no_session_before_the_first(tmp_path: Path) -> None:
-    assert find_session(Home(str(tmp_path / "missing"), False)) is None
-
-
-def test_more_than_one_session_stops_everything_and_names_them(home: Home) -> None:
-    for digit, written in (("1", 2000), ("2", 1000)):
-        path = Path(home.sessions, ID[:-1] + digit + ".jsonl")
-        path.write_bytes(b"precious")
-        os.utime(path, (written, written))
-    with pytest.raises(InvalidData, match="more than one conversation") as caught:
-        find_session(home)
-    assert ID[:-1] + "1.jsonl" in caught.value.message and ID[:-1] + "2.jsonl" in caught.value.message
-    # The last one that was written to stays, whatever its name.
-    assert caught.value.hint.endswith(f"/sessions/{ID[:-1]}2.jsonl' '{home.saved}/{ID[:-1]}2.jsonl'")
-    assert len(os.listdir(home.sessions)) == 2
-
-
-def test_a_folder_of_sessions_that_is_a_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "sessions").write_bytes(b"")
-    with pytest.raises(MinoError, match="Not a directory") as caught:
-        find_session(Home(str(tmp_path), False))
-    assert caught.value.status == 74
-
-
-@pytest.mark.skipif(as_root, reason="root may read everything")
-def test_a_folder_of_sessions_that_may_not_be_read_is_told(home: Home) -> None:
-    os.chmod(home.sessions, 0)
-    with pytest.raises(AccessRefused):
-        find_session(home)
-    os.chmod(home.sessions, 0o700)
-
-
 def test_a_home_that_mino_made_or_the_default_is_narrowed_and_another_is_told(tmp_path: Path) -> None:
     with umask(0):
         assert make_home(Home(str(tmp_path / "made"), False)) == []
@@ -187,6 +130,10 @@ def test_a_home_that_mino_made_is_never_committed(tmp_path: Path, monkeypatch: p
     calls = watch_calls(monkeypatch)
     make_home(home)  # killed before its sync
     assert calls == ["sync", "sync directory", "sync directory"]
+    os.mkdir(home.saved)  # a lock in it, or beside `sessions/`, says from now on what is not synced
+    make_home(home)
+    assert len(calls) == 3
+    os.rmdir(home.saved)
     ignored.write_bytes(b"")
     make_home(home)
     assert ignored.read_bytes() == b""  # it is the user's from now on
@@ -195,14 +142,14 @@ def test_a_home_that_mino_made_is_never_committed(tmp_path: Path, monkeypatch: p
 def test_what_is_wide_is_narrowed_and_told_once(home: Home) -> None:
     session = os.path.join(home.sessions, f"{ID}.jsonl")
     copy = os.path.join(home.sessions, f"{ID}-recovery-20261201T100000Z-01234567.jsonl")
-    saved = os.path.join(home.saved, "巴黎.jsonl")
-    for file in (session, copy, saved, home.lock, home.current):
+    saved, lock = os.path.join(home.saved, "巴黎.jsonl"), os.path.join(home.saved, "巴黎.lock")
+    for file in (session, copy, saved, lock, home.lock, home.current):
         Path(file).touch()
         os.chmod(file, 0o644)
     Path(home.saved, "not Mino's.txt").touch(0o644)
     Path(home.soul).touch(0o644)
     os.chmod(home.sessions, 0o755)
-    names = {session, copy, saved, home.lock, home.current, home.sessions}
+    names = {session, copy, saved, lock, home.lock, home.current, home.sessions}
     assert {path for path, _, _ in wide(home)} == names
     told = narrow(home)
     assert len(told) == len(names) and all(sentence.startswith("narrowed '") for sentence in told)
@@ -230,7 +177,7 @@ def test_directories_may_be_links(tmp_path: Path) -> None:
     narrow(home)
     assert mode(tmp_path / "disk") == 0o700
     (tmp_path / "disk" / f"{ID}.jsonl").touch()
-    assert find_session(home) == os.path.join(home.sessions, f"{ID}.jsonl")
+    assert Place(home, None).find() == os.path.join(home.sessions, f"{ID}.jsonl")
 
 
 def test_what_cannot_be_narrowed_is_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,45 +195,3 @@ def test_what_cannot_be_narrowed_is_told(home: Home, monkeypatch: pytest.MonkeyP
     assert len(os.listdir("/dev/fd")) == descriptors
     os.mkdir(path + ".default", 0o755)
     assert make_home(Home(path + ".default", True))[0].endswith("others can reach it")
-
-
-def test_only_what_a_killed_writer_left_is_removed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = [f"{ID}.jsonl", ".mino-x", "x.tmp", ".mino-dir.tmp/inside"]
-    for folder in (home.sessions, home.saved):
-        for name in [*keep, ".mino-0123456789abcdef.tmp"]:
-            path = Path(folder, name)
-            path.parent.mkdir(exist_ok=True)
-            path.touch()
-    calls = watch_calls(monkeypatch)
-    remove_temporaries(home)
-    # A turn that is forgotten after it must not come back in one of them; where nothing was removed, nothing is synced.
-    assert calls == ["sync directory"] * 2
-    remove_temporaries(home)
-    assert calls == ["sync directory"] * 2
-    for folder in (home.sessions, home.saved):
-        assert sorted(os.listdir(folder)) == sorted(name.removesuffix("/inside") for name in keep)
-
-
-def test_a_file_in_a_folder_of_a_home_is_of_that_home(home: Home, tmp_path: Path) -> None:
-    inside = [os.path.join(folder, name) for folder in (home.sessions, home.saved) for name in ("巴黎.jsonl", "x")]
-    assert [home_of(home, path) for path in inside] == [home] * 4
-    other = tmp_path / "other"
-    (other / "saved").mkdir(parents=True)
-    assert home_of(home, str(other / "saved" / "x.jsonl")) is None
-    (other / "sessions.lock").touch()
-    assert home_of(home, str(other / "saved" / "x.jsonl")) == Home(str(other), False)
-    assert home_of(home, str(other / "x.jsonl")) is None
-    (tmp_path / "链接").symlink_to(home.saved)
-    assert home_of(home, str(tmp_path / "链接" / "x.jsonl")) == home
-
-
-def test_a_copy_of_a_session_is_none(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_session(home, os.path.join(home.sessions, f"{ID}.jsonl"))
-    for path in (
-        os.path.join(home.saved, f"{ID}.jsonl"),
-        os.path.join(home.sessions, f"{ID}-recovery-20261201T100000Z-01234567.jsonl"),
-        os.path.join(home.sessions, "会话.jsonl"),
-    ):
-        assert not is_session(home, path)
-    monkeypatch.chdir(home.sessions)
-    assert is_session(home, f"{ID}.jsonl")

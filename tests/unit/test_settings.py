@@ -7,7 +7,7 @@ import pytest
 
 from mino.errors import Misconfigured, UsageMistake
 from mino.home import Home
-from mino.settings import FILE_ONLY, OPTIONS, Settings, read_config, settle
+from mino.settings import FILE_ONLY, OPTIONS, Limit, Settings, read_config, settle
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ SAMPLES: dict[str, list[tuple[str, Any]]] = {
     "model": [("a", "a"), ("b", "b"), ("模型", "模型"), ("d", "d")],
     "base-url": [(f"http://{host}/v1", f"http://{host}/v1") for host in "abcd"],
     "local": [("1", True), ("no", False), ("TRUE", True), ("false", False)],
-    "context": [("3", 3), ("none", 0), ("all", None), ("0", 0)],
+    "context": [("3", Limit(3)), ("none", Limit(0)), ("64kB", Limit(size=64000)), ("0", Limit(0))],
     "instructions": [("a b.md", "a b.md"), ("/b", "/b"), ("灵魂.md", "灵魂.md"), ("d", "d")],
     "wait": [("1", 1.0), ("2.5", 2.5), ("0", 0.0), ("4", 4.0)],
     "timeout": [("1", 1.0), ("0.5", 0.5), ("3", 3.0), ("4", 4.0)],
@@ -42,7 +42,7 @@ def test_every_option_has_samples() -> None:
 
 def test_the_defaults() -> None:
     assert settle({}, {}, None) == Settings()
-    assert Settings() == Settings(None, None, False, None, None, 0, 300, 2, "items", 20, None)
+    assert Settings() == Settings(None, None, False, Limit(None, None), None, 0, 300, 2, "items", 20, None)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -79,10 +79,43 @@ def test_the_file_takes_toml_values_and_both_spellings(home: Home) -> None:
         'base_url = "http://x"\nlocal = true\nretries = 1\nwait = 1.5\ntimeout = 2\ncontext = 7\n'
         'replay = "text"\nwarn_turns = 5\napi_key_command = ["pass", "show", "钥匙"]\n',
     )
-    expected = Settings(None, "http://x", True, 7, None, 1.5, 2, 1, "text", 5, ["pass", "show", "钥匙"])
+    expected = Settings(None, "http://x", True, Limit(7), None, 1.5, 2, 1, "text", 5, ["pass", "show", "钥匙"])
     assert settle({}, {}, home) == expected
     configure(home, 'base-url = "http://x"\nwarn-turns = 5\nlocal = 0\ncontext = "all"\napi-key-command = "pass"')
     assert settle({}, {}, home) == Settings(base_url="http://x", warn_turns=5, api_key_command="pass")
+
+
+@pytest.mark.parametrize(
+    ("value", "limit"),
+    [
+        ("all", Limit()),
+        ("0B", Limit(size=0)),
+        ("500B", Limit(size=500)),
+        ("64kB", Limit(size=64_000)),
+        ("2MB", Limit(size=2_000_000)),
+        ("1GB", Limit(size=1_000_000_000)),
+        ("64KB", None),
+        ("64k", None),
+        ("64kb", None),
+        ("2mb", None),
+        ("2MiB", None),
+        ("64 kB", None),
+        ("1.5MB", None),
+        ("-1kB", None),
+        ("+1kB", None),
+        ("kB", None),
+        ("64kB\n", None),
+        ("٣kB", None),
+        ("9" * 5000 + "B", None),
+        ("ALL", None),
+    ],
+)
+def test_how_much_context(value: str, limit: Limit | None) -> None:
+    if limit is not None:
+        assert settle({"context": value}, {}, None).context == limit
+        return
+    with pytest.raises(UsageMistake, match="for --context: expected all, none, a number of turns, or a size such as "):
+        settle({"context": value}, {}, None)
 
 
 URL = "http://x"
@@ -166,7 +199,7 @@ def test_a_bad_value_is_refused_where_it_was_given(name: str, value: str) -> Non
         ("wait = " + "9" * 5000, "is not TOML"),
         ("timeout = 0", "above 0"),
         ("retries = [1]", "expected a whole number"),
-        ("context = -1", "expected all, none, or a number"),
+        ("context = -1", "expected all, none, a number"),
         ("replay = 'all'", '"items" or "text"'),
         ("warn_turns = 'x'", "expected a whole number"),
         ("api_key_command = []", "expected a command"),

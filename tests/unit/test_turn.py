@@ -1,7 +1,6 @@
 """One turn: what is on disk when the server is asked, and what of its end is saved, shown and raised."""
 
 import os
-import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -71,7 +70,7 @@ def failing(failure: BaseException, *pieces: str) -> Callable[[Show | None], Ans
 def conversation(tmp_path: Path) -> Iterator[Conversation]:
     """A conversation that has one turn already."""
     home = open_home(tmp_path / "home", completed(("一", "one")))
-    with open_conversation(home, 0, refuse_telling) as opened:
+    with open_conversation(home, None, 0, refuse_telling) as opened:
         assert opened.journal.path == str(session_path(home))
         yield opened
 
@@ -281,12 +280,3 @@ def test_who_cannot_show_that_it_waits_does_not_ask(conversation: Conversation) 
     with pytest.raises(StorageFailed, match="cannot write to stdout"):
         turn.run(conversation, client, request(), AnswerStream("Assistant> "))
     assert client.asked == [] and turns_on_disk(conversation) == []
-
-
-def test_a_large_context_is_told_with_the_way_out(conversation: Conversation, capfd: Output) -> None:
-    for limit in (0, 2):
-        turn.tell_size(conversation, limit, "mino session new")
-    assert capfd.readouterr() == ("", "")
-    turn.tell_size(conversation, 1, "/save 名字, then /clear")
-    out, err = capfd.readouterr()
-    assert out == "" and re.fullmatch(r"mino: .*\b1 turns?\b.*\nhint: /save 名字, then /clear\n", err)

@@ -100,6 +100,16 @@ def test_names_and_turns_of_the_home_that_the_line_means(tmp_path: Path) -> None
             ]
 
 
+def test_turns_of_the_conversation_that_the_line_means(tmp_path: Path) -> None:
+    home = homes.make_home(tmp_path / "home", homes.completed(("unnamed", "A")), 北京=homes.completed(("去哪里", "B")))
+    words = ["--home", str(home), "history", "show", "--turn", ""]
+    assert find_offer(TREE, words, {}) == [("1", "unnamed")]
+    assert find_offer(TREE, words, {"MINO_SESSION": "北京"}) == [("1", "去哪里")]
+    assert find_offer(TREE, ["--session=北京", *words], {"MINO_SESSION": "x"}) == [("1", "去哪里")]
+    assert find_offer(TREE, [*words[:4], "--session", "没有", "--turn", ""], {}) == []
+    assert find_offer(TREE, [*words[:2], "ask", "--session", ""], {}) == [("北京", "")]
+
+
 def test_a_home_that_cannot_be_read_is_no_message(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "saved").write_text("no directory")
     (tmp_path / "sessions").write_text("no directory")

@@ -8,20 +8,26 @@ import pytest
 from mino.commands.recover import recover
 from mino.errors import InvalidData, NotFound, SessionInUse, StorageFailed
 from mino.home import Home
-from mino.sessions.conversation import lock_home
-from tests.homes import case, judge, open_home, refuse_telling, session_path, write
+from mino.sessions.place import Place
+from tests.homes import EACH_KIND, case, hold, home_with, judge, open_home, path_in, saved_in, session_path, write
 from tests.unit.journal.sample import FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
 
 Output = pytest.CaptureFixture[str]
 
 
 def repair(
-    home: Home, file: str | None = None, dry_run: bool = False, with_salvage: bool = False, as_json: bool = False
+    home: Home,
+    file: str | None = None,
+    dry_run: bool = False,
+    with_salvage: bool = False,
+    as_json: bool = False,
+    session: str | None = None,
 ) -> bool:
-    return recover(home, 0, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
+    return recover(home, session, 0, file, dry_run=dry_run, with_salvage=with_salvage, as_json=as_json)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("session", EACH_KIND)
 @pytest.mark.parametrize(
     ("name", "cut", "closed"),
     [
@@ -34,24 +40,25 @@ def repair(
     ],
 )
 def test_a_recoverable_session(
-    tmp_path: Path, capfd: Output, name: str, cut: int, closed: str | None, dry_run: bool
+    tmp_path: Path, capfd: Output, name: str, cut: int, closed: str | None, session: str | None, dry_run: bool
 ) -> None:
-    home = open_home(tmp_path, case(name))
-    before = session_path(home).read_bytes()
+    home = home_with(tmp_path, session, case(name))
+    path = path_in(home, session)
+    folders = sorted(os.listdir(home.path))
     needed = bool(cut or closed)
-    assert repair(home, dry_run=dry_run, as_json=True) is (needed and dry_run)
+    assert repair(home, dry_run=dry_run, as_json=True, session=session) is (needed and dry_run)
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert done["action"] == ("recovered" if needed else "none")
     assert (done["cut_bytes"], done["closed_turn"], done["dry_run"]) == (cut, closed, dry_run)
     assert done["state"] == ("recoverable" if needed else "clean") and done["dropped"] == []
-    copies = [path for path in Path(home.sessions).iterdir() if path != session_path(home)]
+    copies = [each for each in path.parent.iterdir() if each != path and each.suffix == ".jsonl"]
     if dry_run:
-        assert session_path(home).read_bytes() == before and copies == [] and done["recovery_copy"] is None
-        assert os.listdir(home.path) == ["sessions"]
+        assert path.read_bytes() == case(name) and copies == [] and done["recovery_copy"] is None
+        assert sorted(os.listdir(home.path)) == folders and os.listdir(path.parent) == [path.name]
     else:
-        assert load(session_path(home).read_bytes())[1].state == "clean"
+        assert load(path.read_bytes())[1].state == "clean"
         assert [str(copy) for copy in copies] == ([done["recovery_copy"]] if cut else [])
-        assert repair(home, dry_run=True) is False
+        assert repair(home, dry_run=True, session=session) is False
 
 
 def test_the_words_of_a_recovery(tmp_path: Path, capfd: Output) -> None:
@@ -75,31 +82,39 @@ def test_before_the_first_conversation_there_is_nothing_to_do(tmp_path: Path, ca
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("session", EACH_KIND)
 @pytest.mark.parametrize("name", ["fused-records", "seq-gap", "byte-order-mark", "newer-version", "unknown-field"])
-def test_an_invalid_session_is_left_as_it_is(tmp_path: Path, capfd: Output, name: str, dry_run: bool) -> None:
-    home = open_home(tmp_path, case(name))
+def test_an_invalid_session_is_left_as_it_is(
+    tmp_path: Path, capfd: Output, name: str, session: str | None, dry_run: bool
+) -> None:
+    home = home_with(tmp_path, session, case(name))
+    path = path_in(home, session)
     with pytest.raises(InvalidData) as caught:
-        repair(home, dry_run=dry_run)
-    assert caught.value.status == 65 and str(session_path(home)) in caught.value.hint
-    assert session_path(home).read_bytes() == case(name)
-    assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and capfd.readouterr().out == ""
+        repair(home, dry_run=dry_run, session=session)
+    assert caught.value.status == 65 and str(path) in caught.value.hint
+    assert path.read_bytes() == case(name)
+    assert [each for each in os.listdir(path.parent) if each.endswith(".jsonl")] == [path.name]
+    assert capfd.readouterr().out == ""
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, capfd: Output, dry_run: bool) -> None:
+@pytest.mark.parametrize("session", EACH_KIND)
+def test_salvage_says_what_it_drops_with_the_questions_in_it(
+    tmp_path: Path, capfd: Output, session: str | None, dry_run: bool
+) -> None:
     lines = [*turn(1, FIRST), b"", question(4, SECOND, "甲？\n乙？"), b"rubbish", *turn(7, THIRD)]
-    home = open_home(tmp_path, file_of(lines))
-    before = session_path(home).read_bytes()
-    assert repair(home, dry_run=dry_run, with_salvage=True, as_json=True) is dry_run
+    home = home_with(tmp_path, session, file_of(lines))
+    path = path_in(home, session)
+    before = path.read_bytes()
+    assert repair(home, dry_run=dry_run, with_salvage=True, as_json=True, session=session) is dry_run
     [done] = judge(capfd.readouterr().out, "recovery.v1")
     assert (done["state"], done["action"], done["kept_turns"]) == ("invalid", "salvaged", 2)
     assert [(d["first_line"], d["last_line"], d["question"]) for d in done["dropped"]] == [
         *((4, 4, None), (5, 6, "甲？\n乙？")),
     ]
     if dry_run:
-        assert session_path(home).read_bytes() == before and os.listdir(home.sessions) == [f"{FIRST}.jsonl"]
-        repair(home, dry_run=True, with_salvage=True)
-        path = session_path(home)
+        assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+        repair(home, dry_run=True, with_salvage=True, session=session)
         assert capfd.readouterr().out.splitlines() == [
             f"{path}: salvage would keep 2 turns",
             f"{path}:4: dropped: found an empty line, expected a record",
@@ -109,7 +124,7 @@ def test_salvage_says_what_it_drops_with_the_questions_in_it(tmp_path: Path, cap
         ]
     else:
         assert Path(done["recovery_copy"]).read_bytes() == before
-        turns, report = load(session_path(home).read_bytes())
+        turns, report = load(path.read_bytes())
         assert report.state == "clean" and [each.turn_id for each in turns] == [FIRST, THIRD]
 
 
@@ -121,27 +136,51 @@ def test_salvage_of_what_is_not_invalid_is_a_recovery(tmp_path: Path, capfd: Out
 
 
 @pytest.mark.parametrize("with_lock", [True, False])
-def test_the_session_is_locked_whether_it_ever_was_or_not(tmp_path: Path, with_lock: bool) -> None:
+@pytest.mark.parametrize("session", EACH_KIND)
+def test_the_session_is_locked_whether_it_ever_was_or_not(tmp_path: Path, session: str | None, with_lock: bool) -> None:
     """A home that was copied without its lock file: two writers must still keep each other out."""
-    home = open_home(tmp_path, case("torn-40-bytes"))
+    home = home_with(tmp_path, session, case("torn-40-bytes"))
+    lock = Place(home, session).lock
     if with_lock:
-        write(Path(home.lock), b"")
-    with lock_home(home, 0, refuse_telling):
-        for file in (None, str(session_path(home))):
+        write(Path(lock), b"")
+    with hold(home, session):
+        for file in (None, str(path_in(home, session))):
             for dry_run in (True, False):
                 with pytest.raises(SessionInUse):
-                    repair(home, file, dry_run=dry_run)
-    assert repair(home) is False
-    assert os.path.exists(home.lock)
+                    repair(home, file, dry_run=dry_run, session=None if file else session)
+    assert repair(home, session=session) is False
+    assert os.path.exists(lock)
 
 
-def test_the_file_of_another_home_is_recovered_under_its_lock(tmp_path: Path) -> None:
-    mine, other = open_home(tmp_path / "mine"), open_home(tmp_path / "other")
-    saved = write(Path(other.saved, "巴黎.jsonl"), case("torn-40-bytes"))
-    with lock_home(other, 0, refuse_telling), pytest.raises(SessionInUse):
+def test_one_conversation_is_recovered_while_another_is_in_use(tmp_path: Path) -> None:
+    home = open_home(tmp_path, case("torn-40-bytes"), other=case("torn-40-bytes"), third=case("open-question"))
+    with hold(home, "third"):
+        assert repair(home) is False
+        assert repair(home, session="other") is False
+        with pytest.raises(SessionInUse, match="the conversation 'third' is in use"):
+            repair(home, session="third")
+    assert [load(path_in(home, name).read_bytes())[1].state for name in (None, "other")] == ["clean"] * 2
+    assert path_in(home, "third").read_bytes() == case("open-question")
+
+
+def test_a_conversation_that_is_not_there_cannot_be_recovered(tmp_path: Path) -> None:
+    home = open_home(tmp_path, case("torn-40-bytes"))
+    with pytest.raises(NotFound, match="no conversation '没有'"):
+        repair(home, session="没有")
+    assert session_path(home).read_bytes() == case("torn-40-bytes") and os.listdir(home.path) == ["sessions"]
+
+
+@pytest.mark.parametrize("lock", ["sessions.lock", "saved/巴黎.lock"])
+def test_the_file_of_another_home_is_recovered_under_its_lock(tmp_path: Path, lock: str) -> None:
+    """That home is known by either lock: it may never have had an unnamed conversation."""
+    mine, other = open_home(tmp_path / "mine"), open_home(tmp_path / "other", None, 巴黎=case("torn-40-bytes"))
+    write(Path(other.path, lock), b"")
+    saved = path_in(other, "巴黎")
+    with hold(other, "巴黎"), pytest.raises(SessionInUse):
         repair(mine, str(saved))
-    assert repair(mine, str(saved)) is False
-    assert load(saved.read_bytes())[1].state == "clean" and len(os.listdir(other.saved)) == 2
+    with hold(other):  # of another conversation
+        assert repair(mine, str(saved)) is False
+    assert load(saved.read_bytes())[1].state == "clean" and len(saved_in(Path(other.path))) == 2
     assert os.listdir(mine.path) == ["sessions"]
 
 
@@ -241,7 +280,7 @@ def test_a_salvage_that_would_keep_no_turn_is_refused(
     tmp_path: Path, capfd: Output, content: bytes, dry_run: bool
 ) -> None:
     home = open_home(tmp_path, content, 巴黎=content)
-    for file, hint in ((None, "mino session new"), (str(Path(home.saved, "巴黎.jsonl")), "")):
+    for file, hint in ((None, "mino session new"), (str(path_in(home, "巴黎")), "mino session new")):
         with pytest.raises(InvalidData, match=r"no turn of .* can be kept; the file is unchanged") as caught:
             repair(home, file, dry_run=dry_run, with_salvage=True)
         assert caught.value.hint == hint
@@ -249,12 +288,14 @@ def test_a_salvage_that_would_keep_no_turn_is_refused(
         assert ("salvage would keep 0 turns" in out and "dropped" in out) is dry_run
         assert ("> 甲？" in out) is (dry_run and "甲".encode() in content)
     assert session_path(home).read_bytes() == content
-    assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and os.listdir(home.saved) == ["巴黎.jsonl"]
+    assert os.listdir(home.sessions) == [f"{FIRST}.jsonl"] and list(saved_in(Path(home.path))) == ["巴黎"]
 
 
-def test_a_recovered_session_is_private(tmp_path: Path, capfd: Output) -> None:
-    home = open_home(tmp_path, file_of(two_turns()) + b"{")
-    session_path(home).chmod(0o644)
-    repair(home)
-    assert {path.stat().st_mode & 0o777 for path in Path(home.sessions).iterdir()} == {0o600}
+@pytest.mark.parametrize("session", EACH_KIND)
+def test_a_recovered_session_is_private(tmp_path: Path, capfd: Output, session: str | None) -> None:
+    home = home_with(tmp_path, session, file_of(two_turns()) + b"{")
+    path = path_in(home, session)
+    path.chmod(0o644)
+    repair(home, session=session)
+    assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
     assert "narrowed" in capfd.readouterr().err

@@ -1,28 +1,38 @@
 """`history show`: turns for a person, for a program, and as the input of the next request."""
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from mino.commands.show import show
-from mino.errors import InvalidData, NotFound
+from mino.commands.show import show, show_context
+from mino.errors import InvalidData, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.ids import id_time
-from mino.sessions.conversation import lock_home
+from mino.sessions.place import set_current
+from mino.settings import Limit, Settings
 from mino.terminal import output
 from mino.text import local_time
-from tests.homes import case, judge, open_home, refuse_telling, session_path
+from tests.homes import EACH_KIND, case, completed, hold, home_with, judge, open_home, session_path
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, file_of, load, turn, two_turns
 
 Output = pytest.CaptureFixture[str]
 
 
 def print_session(
-    home: Home, last: int | None = None, turn: str | None = None, context: bool = False, as_json: bool = False
+    home: Home,
+    last: int | None = None,
+    turn: str | None = None,
+    context: bool = False,
+    as_json: bool = False,
+    session: str | None = None,
 ) -> None:
-    show(home, last=last, turn=turn, context=context, as_json=as_json)
+    if context:
+        show_context(home, session, None, Settings(), last=last, turn=turn, with_salvage=False)
+    else:
+        show(home, session, None, last=last, turn=turn, with_salvage=False, as_json=as_json)
 
 
 def test_a_turn_for_a_person(tmp_path: Path, capfd: Output) -> None:
@@ -77,16 +87,17 @@ def test_what_is_valid_is_shown_and_what_is_not_is_told(
     for finding in report.findings:
         assert f"mino: '{session_path(home)}' line {finding.line} (byte {finding.byte}): {finding.code}: " in err
     assert ("the next question recovers it" in err) is (report.state == "recoverable")
-    assert ("hint: mino history recover --salvage --dry-run" in err) is (report.state == "invalid")
+    assert ("hint: mino history show --salvage" in err) is (report.state == "invalid")
     assert session_path(home).read_bytes() == case(name)
     assert os.listdir(home.path) == ["sessions"]
 
 
-def test_what_a_writer_is_doing_is_in_progress(tmp_path: Path, capfd: Output) -> None:
-    home = open_home(tmp_path, case("open-question"))
-    with lock_home(home, 0, refuse_telling):
-        print_session(home, as_json=True)
-        print_session(home, context=True)
+@pytest.mark.parametrize("session", EACH_KIND)
+def test_what_a_writer_is_doing_is_in_progress(tmp_path: Path, capfd: Output, session: str | None) -> None:
+    home = home_with(tmp_path, session, case("open-question"))
+    with hold(home, session):
+        print_session(home, as_json=True, session=session)
+        print_session(home, context=True, session=session)
     out, err = capfd.readouterr()
     first, second, context = out.splitlines()
     assert [each["status"] for each in judge(first + "\n" + second, "turn.v1")] == ["completed", "in-progress"]
@@ -104,8 +115,27 @@ def test_the_context_is_the_input_of_the_next_request(tmp_path: Path, capfd: Out
     session_path(home).write_bytes(case("seq-gap"))
     with pytest.raises(InvalidData) as caught:
         print_session(home, context=True)
-    assert caught.value.hint == f"mino history recover --salvage --dry-run '{session_path(home)}'"
+    assert caught.value.hint == f"mino history show --salvage '{session_path(home)}'"
     assert capfd.readouterr().out == ""
+
+
+def test_the_context_is_what_the_settings_send(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, completed(("一", "one"), ("二", "two"), ("三", "three")))
+
+    def questions(settings: Settings, last: int | None = None, turn: str | None = None) -> list[str]:
+        show_context(home, None, None, settings, last=last, turn=turn, with_salvage=False)
+        items = json.loads(capfd.readouterr().out)
+        return [item["content"][0]["text"] for item in items if item["role"] == "user"]
+
+    assert questions(Settings()) == ["一", "二", "三"]
+    assert questions(Settings(context=Limit(2))) == ["二", "三"]
+    assert questions(Settings(context=Limit(2)), last=1) == ["三"]
+    assert questions(Settings(context=Limit(1)), last=2) == ["三"]
+    assert questions(Settings(context=Limit(size=450)), last=3) == ["二", "三"]
+    assert questions(Settings(context=Limit(0))) == []
+    assert questions(Settings(context=Limit(0)), turn="1") == ["一"]  # it is asked for by name
+    show_context(home, None, None, Settings(replay="text"), last=1, turn=None, with_salvage=False)
+    assert json.loads(capfd.readouterr().out)[1] == {"type": "message", "role": "assistant", "content": "three"}
 
 
 def test_before_the_first_conversation(tmp_path: Path, capfd: Output) -> None:
@@ -115,6 +145,21 @@ def test_before_the_first_conversation(tmp_path: Path, capfd: Output) -> None:
     print_session(home, as_json=True)
     assert capfd.readouterr() == ("", "mino: there is no conversation yet\n" * 3)
     assert not os.path.exists(home.path)
+
+
+def test_another_conversation_is_shown_than_the_current_one(tmp_path: Path, capfd: Output) -> None:
+    home = open_home(tmp_path, completed(("一", "one")), 巴黎=completed(("二", "two")), 伦敦=completed(("三", "three")))
+    for session, question in ((None, "一"), ("巴黎", "二"), ("伦敦", "三")):
+        print_session(home, session=session, as_json=True)
+        assert [each["user"] for each in judge(capfd.readouterr().out, "turn.v1")] == [question]
+    set_current(home, "巴黎")
+    print_session(home, as_json=True)
+    assert [each["user"] for each in judge(capfd.readouterr().out, "turn.v1")] == ["二"]
+    with pytest.raises(NotFound, match="no conversation '没有'"):
+        print_session(home, session="没有")
+    with pytest.raises(UsageMistake, match="cannot be the name of a conversation"):
+        print_session(home, session="../sessions")
+    assert capfd.readouterr() == ("", "") and sorted(os.listdir(home.path)) == ["current", "saved", "sessions"]
 
 
 def test_only_the_last_turns(tmp_path: Path, capfd: Output) -> None:

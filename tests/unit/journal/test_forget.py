@@ -108,11 +108,11 @@ def test_the_ids_of_a_file() -> None:
 def test_a_file_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("files") / "x.jsonl"
     path.write_bytes(ALL)
-    assert forget(str(path), {ID_B}, dry_run=True) == [Removal(ID_B, 4, 6)]
+    assert forget(str(path), {ID_B}, "", dry_run=True) == [Removal(ID_B, 4, 6)]
     assert path.read_bytes() == ALL
-    assert forget(str(path), {ID_B}, dry_run=False) == [Removal(ID_B, 4, 6)]
+    assert forget(str(path), {ID_B}, "", dry_run=False) == [Removal(ID_B, 4, 6)]
     assert path.read_bytes() == numbered(A, C)
-    assert forget(str(path), {ID_B}, dry_run=False) == []
+    assert forget(str(path), {ID_B}, "", dry_run=False) == []
     assert [each.name for each in path.parent.iterdir()] == ["x.jsonl"]
 
 
@@ -122,7 +122,7 @@ def test_no_case_is_too_broken(case: str, tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.mktemp("cases") / case
     path.write_bytes((CASES / case).read_bytes())
     for turn_id in sorted(ids_in([path.read_bytes()])):
-        forget(str(path), {turn_id}, dry_run=False)
+        forget(str(path), {turn_id}, "", dry_run=False)
         assert turn_id.encode() not in path.read_bytes()
     assert ids_in([path.read_bytes()]) == set()
 

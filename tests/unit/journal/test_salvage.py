@@ -11,6 +11,7 @@ from mino.errors import CannotCreate, InvalidData, StorageFailed
 from mino.journal import recovery
 from mino.journal.file import Journal
 from mino.journal.salvage import Salvage, find_question, rehearse, salvage
+from mino.journal.scan import split
 from tests.unit.journal.sample import CASES, FIRST, SECOND, THIRD, answer, end, file_of, load, question, turn, two_turns
 
 FOURTH = "0193a0b1c2d370008000000000000004"
@@ -18,7 +19,7 @@ REGION = tuple[int, int, str, str | None]
 
 
 def salvage_lines(lines: list[bytes]) -> tuple[bytes, Salvage]:
-    salvaged = Salvage("session.jsonl", [file_of(lines)])
+    salvaged = Salvage("session.jsonl", split([file_of(lines)]))
     return b"".join(salvaged), salvaged
 
 
@@ -98,14 +99,14 @@ def test_a_kept_turn_keeps_every_value() -> None:
 
 
 def test_a_torn_last_line_is_dropped_with_the_rest() -> None:
-    salvaged = Salvage("x", [file_of([b"x", *two_turns()]) + question(9, THIRD)[:60]])
+    salvaged = Salvage("x", split([file_of([b"x", *two_turns()]) + question(9, THIRD)[:60]]))
     data = b"".join(salvaged)
     assert load(data)[1].state == "clean" and salvaged.kept == 2
     assert [(region.first_line, region.why) for region in salvaged.dropped][-1] == (8, "an unfinished last line")
 
 
 def test_a_block_of_rubbish_is_held_and_told_once() -> None:
-    salvaged = Salvage("x", [b"\n" * 100_000, file_of(two_turns()), question(9, THIRD) + b"\n", b"x\n" * 50_000])
+    salvaged = Salvage("x", split([b"\n" * 100_000, file_of(two_turns()), question(9, THIRD) + b"\n", b"x\n" * 50_000]))
     assert sum(1 for _ in salvaged) == 6
     assert regions(salvaged) == [(1, 100_000, None), (100_007, 150_007, "法国的首都是哪里？ 🗼")]
 
@@ -164,10 +165,10 @@ def test_a_salvage_without_a_copy_changes_nothing(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"x\n" + file_of(two_turns()))
     replace = disk.replace
 
-    def refuse_a_copy(path: str, data: Iterable[bytes]) -> int:
+    def refuse_a_copy(path: str, data: Iterable[bytes], owner: str) -> int:
         if recovery.COPY_NAME.fullmatch(Path(path).stem):
             raise CannotCreate(f"cannot create '{path}'")
-        return replace(path, data)
+        return replace(path, data, owner)
 
     monkeypatch.setattr(disk, "replace", refuse_a_copy)
     with pytest.raises(CannotCreate):

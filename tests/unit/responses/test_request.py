@@ -16,6 +16,8 @@ from mino.responses.request import (
     context_items,
     encode,
     forms,
+    newest,
+    size_of,
 )
 from tests.server import message
 
@@ -216,3 +218,31 @@ def test_ten_thousand_turns(step: int) -> None:
     part: dict[str, Any] = {"type": "output_text", "text": "answer", "annotations": [], "logprobs": None}
     turns = [Turn(f"question {n}", "answer", [REASONING, message("", content=[part])]) for n in range(10_000)]
     assert len(encode(Request("m", None, turns, "q").body(step))) > 1_000_000
+
+
+def test_as_many_whole_turns_as_the_bytes_hold_from_the_newest_on() -> None:
+    turns = [Turn("q", "a"), Turn("很长的问题 🗼" * 50, "a"), Turn("q", "a"), Turn("q", "answer", [REASONING, ANSWER])]
+    sizes = [
+        len(json.dumps(context_items([each], AS_RECEIVED), ensure_ascii=False, separators=(",", ":")).encode())
+        - 2
+        - len(context_items([each], AS_RECEIVED))
+        + 1
+        for each in turns
+    ]  # no brackets, no commas
+    assert [size_of(context_items([each], AS_RECEIVED)) for each in turns] == sizes
+    assert newest(turns, None) == turns and newest([], None) == newest([], 9) == []
+    for kept in range(5):
+        needed = sum(sizes[len(turns) - kept :])
+        assert newest(turns, needed) == turns[len(turns) - kept :]
+        if kept:
+            assert newest(turns, needed - 1) == turns[len(turns) - kept + 1 :]
+    # The first turn would fit, but not the one after it: there is no gap.
+    assert newest(turns, sum(sizes) - sizes[1]) == turns[2:]
+    assert newest(iter(turns), 10**15) == turns
+
+
+def test_what_is_not_sent_has_no_size() -> None:
+    whole = Turn("q", "answer", [REASONING, ANSWER, CALL])
+    assert newest([whole], size_of([user("q"), REASONING, ANSWER])) == [whole]
+    null = Turn("q", "answer", [{**ANSWER, "status": None}])
+    assert newest([null], size_of([user("q"), ANSWER])) == [null]

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mino.errors import InvalidData
 from mino.home import Home
 from mino.journal.ids import id_time
-from mino.sessions.conversation import lock_home
-from mino.sessions.listing import list_sessions, make_title
-from tests.homes import completed, open_home, refuse_telling, session_path, turns_of, write
+from mino.sessions.listing import Entry, list_sessions, make_title
+from mino.sessions.place import set_current
+from tests.homes import completed, hold, open_home, path_in, refuse_telling, session_path, turns_of, write
 from tests.unit.journal.sample import SECOND
 
 
@@ -31,46 +30,66 @@ def test_a_title_is_one_line_of_at_most_forty_characters(question: str, title: s
     assert make_title(question) == title
 
 
+def listed(home: Home) -> dict[str | None, Entry]:
+    return {entry.name: entry for entry in list_sessions(home, refuse_telling)}
+
+
 def test_the_conversations_newest_first(tmp_path: Path) -> None:
-    live = completed(("长城在哪里？ 🧱\nI forgot.", "北京"))
-    home = open_home(tmp_path, live, old=completed(("o", "p"), ("q", "r")), torn=completed(("t", "u"))[:-1])
+    unnamed = completed(("长城在哪里？ 🧱\nI forgot.", "北京"))
+    home = open_home(tmp_path, unnamed, old=completed(("o", "p"), ("q", "r")), torn=completed(("t", "u"))[:-1])
     (tmp_path / "saved" / "link.jsonl").symlink_to(session_path(home))
-    write(tmp_path / "current", "名".encode() + b"\n")
-    places = {None: session_path(home)} | {name: tmp_path / "saved" / f"{name}.jsonl" for name in ("old", "torn")}
-    for seconds, path in enumerate(places.values()):
+    for name in ("old.lock", "-no.jsonl", "old-recovery-20260101T000000Z-01234567.jsonl", "notes.txt"):
+        write(tmp_path / "saved" / name, b"")  # none of them is a conversation
+    set_current(home, "old")
+    for seconds, path in enumerate((session_path(home), path_in(home, "old"), path_in(home, "torn"))):
         os.utime(path, (seconds, seconds))
-    entries = [entry for entry in list_sessions(home) if entry.name != "link"]
-    assert [(entry.name, entry.live, entry.turns, entry.title, entry.state) for entry in entries] == [
+    entries = [entry for entry in list_sessions(home, refuse_telling) if entry.name != "link"]
+    assert [(entry.name, entry.current, entry.turns, entry.title, entry.state) for entry in entries] == [
         ("torn", False, 1, "t", "recoverable"),
-        ("old", False, 2, "o", "clean"),
-        ("名", True, 1, "长城在哪里？ 🧱 I forgot.", "clean"),
+        ("old", True, 2, "o", "clean"),
+        (None, False, 1, "长城在哪里？ 🧱 I forgot.", "clean"),
     ]
     assert [entry.saved.timestamp() for entry in entries] == [2, 1, 0]
-    assert entries[2].created == id_time(turns_of(live)[0].turn_id)
-    assert entries[2].bytes == len(live) and entries[2].path == str(session_path(home))
-    [link] = (entry for entry in list_sessions(home) if entry.name == "link")
+    assert entries[2].created == id_time(turns_of(unnamed)[0].turn_id)
+    assert entries[2].bytes == len(unnamed) and entries[2].path == str(session_path(home))
+    link = listed(home)["link"]
     assert (link.state, link.turns, link.title, link.created) == ("unreadable", 0, "", None)
 
 
-def test_the_saved_copy_of_the_live_conversation_is_not_listed_twice(tmp_path: Path) -> None:
+def test_what_is_current_is_marked_and_what_is_not_there_is_not_listed(tmp_path: Path) -> None:
     home = open_home(tmp_path, completed(("新", "new")), 名=completed(("旧", "old")))
-    write(tmp_path / "current", "名".encode())
-    assert [(entry.name, entry.live, entry.title) for entry in list_sessions(home)] == [("名", True, "新")]
-    session_path(home).unlink()
-    assert [(entry.name, entry.live, entry.title) for entry in list_sessions(home)] == [("名", False, "旧")]
+    for current, marked in ((None, {None}), ("名", {"名"}), ("没有", set())):
+        set_current(home, current)
+        assert {name for name, entry in listed(home).items() if entry.current} == marked
+        assert {name: entry.title for name, entry in listed(home).items()} == {None: "新", "名": "旧"}
+    write(Path(home.current), b"../x\n")
+    told: list[str] = []
+    [unnamed] = (entry for entry in list_sessions(home, told.append) if entry.current)
+    assert unnamed.name is None and len(told) == 1
 
 
-def test_what_a_writer_has_not_finished_is_no_damage_in_the_live_conversation(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [None, "other"])
+def test_what_a_writer_has_not_finished_is_no_damage_in_its_conversation(tmp_path: Path, held: str | None) -> None:
     torn = completed(("一", "one"))[:-1]
     home = open_home(tmp_path, torn, other=torn)
-    with lock_home(home, 0, refuse_telling):
-        assert {entry.name: entry.state for entry in list_sessions(home)} == {None: "in-use", "other": "recoverable"}
+    with hold(home, held):
+        for name, entry in listed(home).items():
+            assert entry.state == ("in-use" if name == held else "recoverable")
+            assert entry.in_progress is (name == held)
 
 
-def test_listing_makes_nothing_and_stops_at_more_than_one_conversation(tmp_path: Path) -> None:
-    assert list_sessions(Home(str(tmp_path / "missing"), False)) == []
+def test_listing_makes_nothing(tmp_path: Path) -> None:
+    assert list_sessions(Home(str(tmp_path / "missing"), False), refuse_telling) == []
     assert os.listdir(tmp_path) == []
-    home = open_home(tmp_path / "home", b"")
-    write(Path(home.sessions, f"{SECOND}.jsonl"), b"")
-    with pytest.raises(InvalidData, match="more than one conversation"):
-        list_sessions(home)
+
+
+def test_more_than_one_unnamed_conversation_is_listed(tmp_path: Path) -> None:
+    """A person has to find out which of them to keep."""
+    home = open_home(tmp_path / "home", completed(("一", "one")), other=b"")
+    second = write(Path(home.sessions, f"{SECOND}.jsonl"), completed(("二", "two")))
+    entries = list_sessions(home, refuse_telling)
+    assert {entry.path: entry.title for entry in entries if entry.name is None} == {
+        str(session_path(home)): "一",
+        str(second): "二",
+    }
+    assert len(entries) == 3

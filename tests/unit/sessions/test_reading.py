@@ -9,18 +9,32 @@ from mino.errors import AccessRefused, InvalidData, MinoError, NotFound, Storage
 from mino.home import Home
 from mino.journal.findings import Report
 from mino.journal.lock import lock_exclusive, lock_shared
-from mino.sessions.conversation import lock_home
+from mino.sessions.place import Place
 from mino.sessions.reading import (
     IN_USE,
-    begins,
     check,
+    format_some,
+    is_id_part,
     open_for_reading,
     pick,
     read_session,
     shown_status,
     tell_state,
 )
-from tests.homes import case, obeys_modes, open_home, refuse_telling, session_path, write
+from tests.homes import (
+    EACH_KIND,
+    NAMED,
+    case,
+    copy_path,
+    hold,
+    home_with,
+    obeys_modes,
+    open_home,
+    path_in,
+    refuse_telling,
+    session_path,
+    write,
+)
 from tests.unit.journal.sample import FIRST, SECOND, THIRD, file_of, load, question, turn, two_turns
 
 
@@ -38,33 +52,37 @@ def report_on(home: Home, path: Path) -> Report:
 def test_the_last_completed_turns(tmp_path: Path, keep: int | None, kept: list[str]) -> None:
     failed = [question(10, "f" * 32)]
     home = open_home(tmp_path, file_of([*two_turns(), *turn(7, THIRD), *failed]))
-    reading = read_session(home, keep, completed=True)
+    reading = read_session(home, None, refuse_telling, keep, completed=True)
     assert reading and [each.turn_id for each in reading.turns] == kept
     assert reading.report.turns.total() == 4
 
 
-def test_a_session_that_is_a_link_is_not_read(tmp_path: Path) -> None:
-    home = open_home(tmp_path / "home", b"")
-    session_path(home).rename(tmp_path / "elsewhere")
-    session_path(home).symlink_to(tmp_path / "elsewhere")
+@pytest.mark.parametrize("name", EACH_KIND)
+def test_a_session_that_is_a_link_is_not_read(tmp_path: Path, name: str | None) -> None:
+    home = home_with(tmp_path / "home", name, b"")
+    path_in(home, name).rename(tmp_path / "elsewhere")
+    path_in(home, name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StorageFailed, match="is a symbolic link"):
-        read_session(home)
+        read_session(home, name, refuse_telling)
 
 
-def test_a_reader_makes_and_changes_nothing(tmp_path: Path) -> None:
-    assert read_session(Home(str(tmp_path / "missing"), False)) is None
+@pytest.mark.parametrize("name", EACH_KIND)
+def test_a_reader_makes_and_changes_nothing(tmp_path: Path, name: str | None) -> None:
+    assert read_session(Home(str(tmp_path / "missing"), False), None, refuse_telling) is None
     assert os.listdir(tmp_path) == []
-    home = open_home(tmp_path / "mino", case("torn-last-newline"))
-    path = session_path(home)
+    home = home_with(tmp_path / "mino", name, case("torn-last-newline"))
+    path = path_in(home, name)
     path.chmod(0o644)
-    reading = read_session(home)
+    before = sorted(os.walk(home.path))
+    reading = read_session(home, name, refuse_telling)
     assert reading and reading.path == str(path)
     assert [each.status for each in reading.turns] == ["completed", "open"]
     assert reading.report.state == "recoverable"
     assert path.read_bytes() == case("torn-last-newline") and path.stat().st_mode & 0o777 == 0o644
-    assert os.listdir(home.path) == ["sessions"]
+    assert sorted(os.walk(home.path)) == before
 
 
+@pytest.mark.parametrize("session", EACH_KIND)
 @pytest.mark.parametrize(
     ("name", "state"),
     [
@@ -78,27 +96,30 @@ def test_a_reader_makes_and_changes_nothing(tmp_path: Path) -> None:
         ("wrong-last-line-but-json", "invalid"),
     ],
 )
-def test_a_reader_takes_what_a_writer_has_not_finished_for_in_progress(tmp_path: Path, name: str, state: str) -> None:
-    home = open_home(tmp_path, case(name))
-    with lock_home(home, 0, refuse_telling):
-        beside = read_session(home)
+def test_a_reader_takes_what_a_writer_has_not_finished_for_in_progress(
+    tmp_path: Path, session: str | None, name: str, state: str
+) -> None:
+    home = home_with(tmp_path, session, case(name))
+    with hold(home, session):
+        beside = read_session(home, session, refuse_telling)
     assert beside and beside.report.state == state and beside.report.in_use
-    after = read_session(home)
-    assert after and after.report.state != "in-use"
+    with hold(home, "another"), hold(home, None if session else NAMED):
+        after = read_session(home, session, refuse_telling)
+    assert after and after.report.state != "in-use" and not after.report.in_use
 
 
 def test_readers_let_the_lock_go_when_they_have_read(tmp_path: Path) -> None:
     home = open_home(tmp_path, file_of(two_turns()))
     lock_exclusive(home.lock, 0).close()
-    read_session(home)
+    read_session(home, None, refuse_telling)
     report_on(home, session_path(home))
     lock_exclusive(home.lock, 0).close()
-    with open_for_reading(home, str(session_path(home))) as (fd, in_use):
+    with open_for_reading(Place(home, None), str(session_path(home))) as (fd, in_use):
         assert os.read(fd, 1 << 20) == file_of(two_turns()) and not in_use
         other = lock_shared(home.lock)
         assert other  # readers do not keep one another out
         other.close()
-    with pytest.raises(NotFound), open_for_reading(home, str(tmp_path / "没有")):
+    with pytest.raises(NotFound), open_for_reading(Place(home, None), str(tmp_path / "没有")):
         raise AssertionError
     lock_exclusive(home.lock, 0).close()
 
@@ -138,7 +159,7 @@ def test_an_invalid_session_is_a_failure_with_the_way_out(name: str, code: str, 
     assert caught.value.hint.startswith(hint)
 
 
-def test_a_turn_is_named_by_its_number_its_id_or_a_beginning() -> None:
+def test_a_turn_is_named_by_its_number_its_id_a_beginning_or_an_end() -> None:
     ids = [FIRST, SECOND, "1" * 32, "20" * 16]
     turns, _ = load(file_of([line for number, each in enumerate(ids) for line in turn(number * 3 + 1, each)]))
     for wanted, number in ((FIRST, 1), (SECOND.upper(), 2), ("1", 1), ("1" * 8, 3), ("4", 4), ("20" * 4, 4)):
@@ -162,21 +183,45 @@ def test_a_turn_is_named_by_its_number_its_id_or_a_beginning() -> None:
         assert "\x1b" not in caught.value.message and caught.value.hint
 
 
+def test_the_end_of_an_id_tells_turns_of_one_minute_apart() -> None:
+    begin = "0193a0b1c2d3700080000000000"
+    ids = [begin + end for end in ("abcde", "bbcde", "12345", "00003", "3fa3b")] + ["3fa3b" + "0" * 27, "c" * 32]
+    turns, _ = load(file_of([line for number, each in enumerate(ids) for line in turn(number * 3 + 1, each)]))
+    for wanted, number in (("abcde", 1), ("ABCDE", 1), ("bbcde", 2), ("00012345", 3), ("3", 3), ("c", 7), (ids[3], 4)):
+        assert pick(turns, wanted).number == number
+    for wanted, numbers in (
+        ("bcde", "1, 2"),
+        ("3fa3b", "5, 6"),
+        (begin, "1, 2, 3, 4, 5"),
+        (begin[:8], "1, 2, 3, 4, 5"),
+    ):
+        with pytest.raises(UsageMistake) as caught:
+            pick(turns, wanted)
+        assert caught.value.message == f"'{wanted}' is ambiguous: the ids of turns {numbers} begin or end with it"
+    with pytest.raises(NotFound):
+        pick(turns, "2345")  # a number
+
+
 @pytest.mark.parametrize(
-    ("wanted", "is_beginning"),
+    ("wanted", "is_part"),
     [
         ("0193a0b1", True),
         ("0193A0B1", True),
         (FIRST, True),
-        ("0193a", True),
-        ("01930000", False),
-        ("0193", False),  # a number
+        ("a", True),
+        ("0193", False),
         ("", False),
-        ("你", False),
+        ("1234567", False),
     ],
 )
-def test_a_few_digits_are_no_beginning_of_an_id(wanted: str, is_beginning: bool) -> None:
-    assert begins(FIRST, wanted) is is_beginning
+def test_a_few_digits_are_no_part_of_an_id(wanted: str, is_part: bool) -> None:
+    assert is_id_part(wanted) is is_part
+
+
+def test_of_many_only_some_are_named() -> None:
+    assert format_some(range(3)) == "0, 1, 2"
+    assert format_some(range(10)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert format_some(range(11)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
 
 
 def test_only_an_open_turn_is_in_progress() -> None:
@@ -192,19 +237,34 @@ def test_a_writer_that_is_writing_is_not_damage_in_the_session_alone(tmp_path: P
     session = session_path(home)
     copy = write(Path(home.sessions, f"{FIRST}-recovery-20261201T100000Z-01234567.jsonl"), case("torn-40-bytes"))
     saved = write(Path(home.saved, "巴黎.jsonl"), case("open-answer"))
-    with lock_home(home, 0, refuse_telling):
-        assert [report_on(home, path).state for path in (session, copy, saved)] == [
-            *("in-use", "recoverable", "recoverable")
+    saved_copy = write(copy_path(home, "巴黎"), case("open-answer"))
+    with hold(home, "巴黎"):
+        assert [report_on(home, path).state for path in (session, copy, saved, saved_copy)] == [
+            *("recoverable", "recoverable", "in-use", "recoverable")
+        ]
+    with hold(home):
+        assert [report_on(home, path).state for path in (session, copy, saved, saved_copy)] == [
+            *("in-use", "recoverable", "recoverable", "recoverable")
         ]
         session.write_bytes(file_of([*two_turns(), b"x"]))
         assert report_on(home, session).state == "invalid"
 
 
-def test_the_file_of_another_home_is_read_under_its_lock(tmp_path: Path) -> None:
-    mine, other = open_home(tmp_path / "mine"), open_home(tmp_path / "other", case("open-question"))
-    with lock_home(other, 0, refuse_telling):
-        assert report_on(mine, session_path(other)).state == "in-use"
-    assert report_on(mine, session_path(other)).state == "recoverable"
+@pytest.mark.parametrize("name", EACH_KIND)
+def test_the_file_of_another_home_is_read_under_its_lock(tmp_path: Path, name: str | None) -> None:
+    mine, other = open_home(tmp_path / "mine"), home_with(tmp_path / "other", name, case("open-question"))
+    with hold(other, name):
+        assert report_on(mine, path_in(other, name)).state == "in-use"
+    assert report_on(mine, path_in(other, name)).state == "recoverable"
+
+
+def test_of_the_home_a_session_file_has_the_modes_of_its_folders_too(tmp_path: Path) -> None:
+    home = open_home(tmp_path, None, 其他=b"")
+    os.chmod(home.saved, 0o755)
+    write(copy_path(home, "其他"), b"")
+    [finding] = report_on(home, path_in(home, "其他")).findings
+    assert finding.message == f"'{home.saved}' has mode 0755, expected 0700"
+    assert report_on(home, copy_path(home, "其他")).findings == []
 
 
 def test_wide_permissions_are_a_notice_on_line_0_and_stay(tmp_path: Path) -> None:
@@ -223,7 +283,10 @@ def test_wide_permissions_are_a_notice_on_line_0_and_stay(tmp_path: Path) -> Non
         assert f"'{home.sessions}' has mode 0750, expected 0700" in told
     report = report_on(home, other)
     assert report.state == "clean"
-    assert [finding.message for finding in report.findings] == [f"'{other}' has mode 0666, expected 0600"]
+    assert {finding.message for finding in report.findings} == {
+        f"'{other}' has mode 0666, expected 0600",
+        f"'{home.sessions}' has mode 0750, expected 0700",
+    }
 
 
 def test_a_saved_session_is_checked_without_a_look_at_the_others(
@@ -275,6 +338,7 @@ def test_a_file_without_a_record_is_no_session(tmp_path: Path, content: bytes) -
     assert report.state == "invalid" and not report.turns.total()
     # In a folder of Mino's the same bytes are a damaged session, or one whose first question was never whole.
     assert report_on(home, write(session_path(home), content)).worst.code != "not-a-session"
+    assert report_on(home, write(path_in(home, "keys"), content)).worst.code != "not-a-session"
     assert report_on(home, write(Path(home.saved, "keys"), content)).worst.code == "not-a-session"
 
 

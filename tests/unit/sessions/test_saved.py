@@ -1,4 +1,4 @@
-"""Names and files of saved sessions."""
+"""Names, ended turns, and copies of conversations under a name."""
 
 import os
 from collections.abc import Iterable
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from mino import disk
-from mino.errors import InvalidData, NotFound, StorageFailed, UsageMistake
-from mino.journal.file import Journal
+from mino.errors import StorageFailed, UsageMistake
 from mino.sessions import saved
 from tests.homes import completed, turns_of
 from tests.unit.journal.calls import watch_calls
+from tests.unit.sessions.conftest import ContentOf
 
 OLD = completed(("旧", "old"))
-LONGER = OLD + completed(("新", "new")).replace(b'"seq":1', b'"seq":4')
+LONGER, OTHER = completed(("旧", "old"), ("新", "new")), completed(("新", "new"))
 
 
 @pytest.mark.parametrize(
@@ -53,26 +53,14 @@ def test_bad_names(name: str, why: str) -> None:
         saved.path_of("d", name)
 
 
-def journal(tmp_path: Path, content: bytes) -> Journal:
-    path = tmp_path / "live.jsonl"
-    path.write_bytes(content)
-    return Journal(str(path), os.open(path, os.O_RDWR | os.O_APPEND), len(content), 1)
-
-
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    made = tmp_path / "saved"
-    made.mkdir()
-    return made
-
-
-def test_names_are_those_of_saved_sessions_alone(directory: Path) -> None:
+def test_names_are_those_of_conversations_alone(directory: Path) -> None:
     for file in (
         "b.jsonl",
         "a.jsonl",
         ".x.jsonl",
         "notes",
-        ".mino-00.tmp",
+        ".mino-0123456789abcdef-a.tmp",
+        "a.lock",
         "a-recovery-20260101T000000Z-0123abcd.jsonl",
     ):
         (directory / file).touch()
@@ -81,49 +69,78 @@ def test_names_are_those_of_saved_sessions_alone(directory: Path) -> None:
     assert saved.names(str(directory / "nowhere")) == []
 
 
-@pytest.mark.parametrize("keep_beginning", [True, False])
+@pytest.mark.parametrize("name", ["n", "检查点 🏕", "n.~20260101T000000Z~"])
 def test_an_older_copy_is_kept_where_the_new_one_does_not_hold_it(
-    tmp_path: Path, directory: Path, keep_beginning: bool
+    directory: Path, content_of: ContentOf, name: str
 ) -> None:
     place = str(directory)
-    assert saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning) == saved.Saved("n")
-    same = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning)
-    assert same == saved.Saved("n", is_new=False)
-    longer = saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=keep_beginning)
-    assert (longer.older is not None) == keep_beginning
-    shorter = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=keep_beginning)
-    assert shorter.older
+    assert saved.store(place, name, content_of(OLD)) == saved.Saved(name, 1)
+    assert saved.store(place, name, content_of(OLD)) == saved.Saved(name, 1, is_new=False)
+    assert saved.store(place, name, content_of(LONGER)) == saved.Saved(name, 2)  # it continues what it was
+    shorter = saved.store(place, name, content_of(OLD))
+    assert shorter.older and saved.is_automatic(shorter.older)
     assert (directory / f"{shorter.older}.jsonl").read_bytes() == LONGER
-    assert (directory / "n.jsonl").read_bytes() == OLD
+    assert (directory / f"{name}.jsonl").read_bytes() == OLD
+    assert {path.stat().st_mode & 0o777 for path in directory.iterdir()} == {0o600}
 
 
-def test_an_older_copy_is_made_once_however_often_the_new_one_fails(tmp_path: Path, directory: Path) -> None:
-    """A job that saved on a full disk kept the same older copy again each time, until the disk was full of them."""
-    place = str(directory)
-    saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=True)
+def test_a_copy_is_written_under_the_lock_of_the_conversation_that_is_copied(
+    directory: Path, content_of: ContentOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its temporary file says so: whoever is next under that lock, and nobody else, removes it after a kill."""
+    owners: list[tuple[str, str]] = []
     replace = disk.replace
 
-    def fail(path: str, data: Iterable[bytes]) -> int:
+    def note(path: str, data: Iterable[bytes], owner: str = "") -> int:
+        owners.append((os.path.basename(path), owner))
+        return replace(path, data, owner)
+
+    monkeypatch.setattr(disk, "replace", note)
+    monkeypatch.setattr(saved, "now", lambda: 0.0)
+    place = str(directory)
+    saved.store(place, "名", content_of(LONGER))
+    os.utime(directory / "名.jsonl", (0, 0))
+    saved.store(place, "名", content_of(OLD))
+    saved.keep(place, content_of(completed(("a", "b"))), None)
+    saved.keep(place, content_of(completed(("c", "d"))), "名")
+    saved.store_turns(place, "导入", [("q", "a")])
+    assert owners == [
+        ("名.jsonl", "名"),
+        ("名.~19700101T000000Z~.jsonl", "名"),
+        ("名.jsonl", "名"),
+        ("auto-19700101T000000Z.jsonl", ""),
+        ("名.~19700101T000000Z-2~.jsonl", "名"),
+        ("导入.jsonl", "导入"),
+    ]
+
+
+def test_an_older_copy_is_made_once_however_often_the_new_one_fails(directory: Path, content_of: ContentOf) -> None:
+    """A job that saved on a full disk kept the same older copy again each time, until the disk was full of them."""
+    place = str(directory)
+    saved.store(place, "n", content_of(OLD))
+    replace = disk.replace
+
+    def fail(path: str, data: Iterable[bytes], owner: str) -> int:
         if path.endswith("/n.jsonl"):
             raise StorageFailed("No space left on device")
-        return replace(path, data)
+        return replace(path, data, owner)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disk, "replace", fail)
         for _ in range(3):
             with pytest.raises(StorageFailed):
-                saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=True)
+                saved.store(place, "n", content_of(OTHER))
     [older] = {path.name for path in directory.iterdir()} - {"n.jsonl"}
     assert (directory / older).read_bytes() == (directory / "n.jsonl").read_bytes() == OLD
-    assert saved.store(place, "n", journal(tmp_path, LONGER), keep_beginning=True).older == older.removesuffix(".jsonl")
+    assert saved.store(place, "n", content_of(OTHER)).older == older.removesuffix(".jsonl")
     # A link to what is about to be replaced is no copy of it.
     os.unlink(directory / older)
     (directory / older).symlink_to("n.jsonl")
     os.utime(directory / "n.jsonl", (0, 0))
     (directory / "n.~19700101T000000Z~.jsonl").symlink_to("n.jsonl")
-    kept = saved.store(place, "n", journal(tmp_path, OLD), keep_beginning=True).older
+    kept = saved.store(place, "n", content_of(OLD)).older
     assert kept == "n.~19700101T000000Z-2~"
-    assert (directory / f"{kept}.jsonl").read_bytes() == LONGER
+    assert (directory / f"{kept}.jsonl").read_bytes() == OTHER
 
 
 @pytest.mark.parametrize(
@@ -146,23 +163,52 @@ def test_the_older_copy_of_an_older_copy_has_no_longer_name(directory: Path) -> 
     assert saved.older_name(str(directory), "n.~20260101T000000Z-2~", 0) == "n.~19700101T000000Z~"
 
 
-def test_a_copy_that_holds_the_same_is_found(tmp_path: Path, directory: Path) -> None:
+def test_a_copy_that_holds_the_same_is_found(directory: Path, content_of: ContentOf) -> None:
     for name, content in {"a": LONGER, "b": OLD.swapcase(), "c": OLD}.items():
         (directory / f"{name}.jsonl").write_bytes(content)
     (directory / "0.jsonl").symlink_to(directory / "c.jsonl")
-    assert saved.find_equal(str(directory), journal(tmp_path, OLD)) == "c"
-    assert saved.find_equal(str(directory), journal(tmp_path, OLD + OLD)) is None
+    (directory / "1-recovery-20260101T000000Z-01234567.jsonl").write_bytes(OLD)
+    assert saved.find_equal(str(directory), content_of(OLD), None) == "c"
+    assert saved.find_equal(str(directory), content_of(OLD), apart_from="c") is None
+    assert saved.find_equal(str(directory), content_of(completed(("x", "y"))), None) is None
 
 
-def test_only_a_clean_session_is_opened(directory: Path) -> None:
-    (directory / "good.jsonl").write_bytes(OLD)
-    with saved.open_clean(str(directory), "good") as data:
-        assert b"".join(data) == OLD
-    (directory / "torn.jsonl").write_bytes(OLD[:-1])
-    with pytest.raises(InvalidData, match="torn-tail"), saved.open_clean(str(directory), "torn"):
-        pass
-    with pytest.raises(NotFound, match="no saved session 'x'"), saved.open_clean(str(directory), "x"):
-        pass
+# What Mino names, and what a person does
+
+
+@pytest.mark.parametrize(
+    ("name", "is_automatic"),
+    [
+        ("auto-20260101T000000Z", True),
+        ("auto-20260101T000000Z-2", True),
+        ("auto-20260101T000000Z-", False),
+        ("auto-20260101T000000Z 2", False),
+        ("auto-20260101T000000", False),
+        ("auto-repair", False),
+        ("auto-", False),
+        ("Auto-20260101T000000Z", False),
+        ("my auto-20260101T000000Z", False),
+        ("a.~20260101T000000Z~", True),
+        ("检查点 🏕.~20260101T000000Z-12~", True),
+        ("auto-repair.~20260101T000000Z~", True),
+        ("a.~20260101T000000Z", False),
+        ("a.~20260101T000000Z~b", False),
+        ("a~20260101T000000Z~", False),
+        ("a.~~", False),
+        ("a~", False),
+    ],
+)
+def test_a_name_is_automatic_only_if_it_is_exactly_of_that_form(name: str, is_automatic: bool) -> None:
+    assert saved.is_automatic(name) is is_automatic
+    assert saved.name_flaw(name) is None
+
+
+def test_the_names_that_mino_gives_are_automatic(directory: Path) -> None:
+    for _ in range(3):
+        for name in (saved.automatic_name(str(directory)), saved.older_name(str(directory), "名", 0)):
+            assert saved.is_automatic(name) and saved.name_flaw(name) is None
+            (directory / f"{name}.jsonl").touch()
+    assert len(os.listdir(directory)) == 6
 
 
 def test_turns_are_saved_as_completed_ones(directory: Path) -> None:
@@ -176,40 +222,30 @@ def test_turns_are_saved_as_completed_ones(directory: Path) -> None:
     assert os.listdir(directory) == ["导入.jsonl"]
 
 
-def test_a_session_is_deleted_or_that_is_told(directory: Path) -> None:
+def test_a_file_is_removed_or_that_is_told(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (directory / "旧的.jsonl").write_bytes(OLD)
-    saved.refuse_missing(str(directory), "旧的")
-    saved.delete(str(directory), "旧的")
-    assert os.listdir(directory) == []
-    with pytest.raises(NotFound, match="no saved session '旧的'"):
-        saved.refuse_missing(str(directory), "旧的")
+    calls = watch_calls(monkeypatch)
+    saved.remove(str(directory / "旧的.jsonl"))
+    assert os.listdir(directory) == [] and calls == ["sync directory"]
     with pytest.raises(StorageFailed, match=r"cannot delete '.*旧的\.jsonl': No such file"):
-        saved.delete(str(directory), "旧的")
-
-
-def test_a_folder_that_is_a_file_is_not_a_missing_session(tmp_path: Path) -> None:
-    """A copy that cannot be reached was reported as one that does not exist."""
-    (tmp_path / "saved").write_bytes(b"")
-    with pytest.raises(StorageFailed, match="Not a directory"), saved.open_clean(str(tmp_path / "saved"), "检查点"):
-        pass
+        saved.remove(str(directory / "旧的.jsonl"))
 
 
 def test_a_copy_that_is_there_already_is_synced_before_it_is_relied_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, content_of: ContentOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever put it there (`cp`, a writer that was killed) may not have synced it."""
-    directory = tmp_path / "saved"
-    directory.mkdir()
     (directory / "a.jsonl").write_bytes(OLD)
+    content, longer = content_of(OLD), content_of(OTHER)
     calls = watch_calls(monkeypatch)
-    assert saved.find_equal(str(directory), journal(tmp_path, OLD)) == "a"
-    assert not saved.store(str(directory), "a", journal(tmp_path, OLD), keep_beginning=True).is_new
+    assert saved.find_equal(str(directory), content, None) == "a"
+    assert not saved.store(str(directory), "a", content).is_new
     assert calls == ["sync", "sync directory"] * 2
 
     older = saved.older_name(str(directory), "a", os.path.getmtime(directory / "a.jsonl"))
     (directory / f"{older}.jsonl").write_bytes(OLD)
     del calls[:]
-    assert saved.store(str(directory), "a", journal(tmp_path, LONGER), keep_beginning=True).older == older
+    assert saved.store(str(directory), "a", longer).older == older
     assert calls[:2] == ["sync", "sync directory"] and calls.count("rename") == 1
 
 

@@ -161,18 +161,32 @@ def test_on_a_terminal_the_answer_takes_the_place_of_the_waiting(screen: Callabl
     assert screen() == b"\nAssistant> ...\r" + b" " * 14 + b"\r"
 
 
-def test_a_hint_names_the_home_that_the_command_was_given(
-    pipe: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("home", "session", "command", "shown"),
+    [
+        ("/家 目录", None, "mino history verify", "mino --home '/家 目录' history verify"),
+        ("/h", "检查点 🏕", "mino ask 'q'", "mino --home '/h' --session '检查点 🏕' ask 'q'"),
+        (None, "a'b", "mino history recover", "mino --session 'a'\\''b' history recover"),
+        # A file is not of the conversation, and a command of `session` refuses the option.
+        (None, "a", "mino history recover --salvage '/x/a.jsonl'", "mino history recover --salvage '/x/a.jsonl'"),
+        ("/h", "a", "mino session list", "mino --home '/h' session list"),
+        (None, "a", "mino ask x; mino session list", "mino --session 'a' ask x; mino session list"),
+        # What is quoted is a name, whatever it looks like.
+        ("/h", "a", "mino session load 'the mino ask one'", "mino --home '/h' session load 'the mino ask one'"),
+        ("/h", "a", "ls -l '你'", "ls -l '你'"),
+        (None, None, "mino history verify", "mino history verify"),
+        ("", "", "mino history verify", "mino history verify"),
+    ],
+)
+def test_a_hint_means_the_home_and_the_conversation_of_the_command(
+    pipe: Callable[[], bytes], home: str | None, session: str | None, command: str, shown: str
 ) -> None:
-    monkeypatch.setattr(output, "_mino", "mino")
-    output.name_home("/家 目录")
-    output.hint("mino history verify")
-    output.hint("ls -l '你'")
-    output.name_home(None)
-    output.hint("mino history verify")
-    assert pipe().decode() == (
-        "hint: mino --home '/家 目录' history verify\nhint: ls -l '你'\nhint: mino history verify\n"
-    )
+    output.name_call(home, session)
+    try:
+        output.hint(command)
+    finally:
+        output.name_call(None, None)
+    assert pipe().decode() == f"hint: {shown}\n"
 
 
 def test_every_line_on_stderr_has_its_prefix(pipe: Callable[[], bytes]) -> None:
