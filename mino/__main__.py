@@ -109,7 +109,10 @@ def _give_up(error: MemoryError | ImportError) -> int:
     if isinstance(error, ImportError) and "failed to map segment" not in str(error):  # that is how the loader says it
         said = f"mino: a library cannot be loaded: {error}\nhint: install mino again\n".encode(errors="replace")
         status = 78
-    os.write(2, said)
+    fd = 2
+    with suppress(AttributeError, OSError, ValueError):  # it may be closed, or replaced
+        fd = sys.stderr.fileno()  # not always 2: the embedded engine writes there
+    os.write(fd, said)
     return status
 
 

@@ -41,31 +41,52 @@ def cli() -> None:
     """Ask language models from a shell, and keep the conversation."""
 
 
+expanded = os.path.expanduser  # a path may begin with `~`, wherever it comes from
+
 # Commands that take a lock have it.
 wait_option = click.option("--wait", metavar="SECONDS", help="How long to wait for a conversation in use (0).")
 
 
-def server_options(command: Function) -> Function:
-    """The options of a command that asks a model; their values are read in `mino.settings`, wherever they come from."""
-    options = [
-        click.option("-m", "--model", metavar="NAME", help="The model to ask."),
-        click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
-        click.option("--local", is_flag=True, default=None, help="Use the embedded engine; no key is sent."),
-        wait_option,
-        click.option("--timeout", metavar="SECONDS", help="How long the service may send nothing (300)."),
-        click.option("--retries", metavar="N", help="Further attempts before any output (2)."),
-    ]
-    for option in reversed(options):
+_SERVER_OPTIONS = (
+    click.option("-m", "--model", metavar="NAME", help="The model to ask."),
+    click.option("--base-url", metavar="URL", help="The server, used as given, /v1 included."),
+    click.option("--service", metavar="NAME", help="A service of config.toml."),
+    click.option("--local/--no-local", default=None, help="Use the embedded engine; no key is sent."),
+)
+_PATIENCE_OPTIONS = (
+    click.option("--timeout", metavar="SECONDS", help="How long the service may send nothing (300)."),
+    click.option("--retries", metavar="N", help="Further attempts before any output (2)."),
+)
+
+
+def service_options(command: Function) -> Function:
+    """The options of a command that looks at a service."""
+    for option in reversed((*_SERVER_OPTIONS, _PATIENCE_OPTIONS[0])):
         command = option(command)
     return command
 
 
+def server_options(command: Function) -> Function:
+    """The options of a command that asks a model; their values are read in `mino.settings`, wherever they come from."""
+    for option in reversed((*_SERVER_OPTIONS, wait_option, *_PATIENCE_OPTIONS)):
+        command = option(command)
+    return command
+
+
+_QUESTION_OPTIONS = (
+    click.option("--context", metavar="all|none|N|SIZE", help="How many completed turns to send (all)."),
+    click.option("-s", "--system", metavar="TEXT", help="Instructions for the model, not SOUL.md."),
+    click.option("--instructions", metavar="FILE", help="The same, from a file."),
+    click.option("--stream/--no-stream", default=None, help="Print as the answer arrives, or at its end."),
+    click.option("--usage/--no-usage", default=None, help="Report the tokens and the time."),
+)
+
+
 def question_options(command: Function) -> Function:
     """The options of a command that sends a person's question."""
-    instructions = click.option("--instructions", metavar="FILE", help="Instructions for the model, not SOUL.md.")
-    return click.option("--context", metavar="all|none|N|SIZE", help="How many completed turns to send (all).")(
-        instructions(command)
-    )
+    for option in reversed(_QUESTION_OPTIONS):
+        command = option(command)
+    return command
 
 
 @cli.command(
@@ -75,12 +96,26 @@ def question_options(command: Function) -> Function:
 @click.argument("prompt", nargs=-1, type=click.UNPROCESSED)
 @server_options
 @question_options
+@click.option("-a", "--attach", multiple=True, metavar="FILE", type=expanded, help="Send a picture, PDF or text.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a field of the request.")
+@click.option("--schema", metavar="FILE", type=expanded, help="The answer must be JSON that fits this JSON Schema.")
+@click.option("-x", "--extract", is_flag=True, help="Print only the first fenced code block.")
 @click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option("--dry-run", is_flag=True, help="Print the request as JSON, and send nothing.")
 @click.pass_obj
 def ask(
-    call: Call, /, prompt: tuple[str, ...], no_history: bool, as_json: bool, dry_run: bool, **flags: object
+    call: Call,
+    /,
+    prompt: tuple[str, ...],
+    options: tuple[str, ...],
+    attach: tuple[str, ...],
+    schema: str | None,
+    extract: bool,
+    no_history: bool,
+    as_json: bool,
+    dry_run: bool,
+    **flags: object,
 ) -> None:
     """Ask one question and print the answer."""
     from mino.commands import ask as command
@@ -91,10 +126,11 @@ def ask(
         raise UsageMistake("--session names a conversation, and --no-history uses none: give one of them")
     place = find_usable_home(call.home, os.environ) if no_history else call.find_home()
     settings, session = settle(flags, os.environ, place), call.choose_session()
+    asked = command.Asked(prompt, options, attach, schema, extract, as_json, history=not no_history)
     if dry_run:
-        command.dry_run(place, session, settings, prompt, history=not no_history)
+        command.dry_run(place, session, settings, asked)
     else:
-        command.ask(place, session, settings, prompt, os.environ, history=not no_history, as_json=as_json)
+        command.ask(place, session, settings, asked, os.environ)
 
 
 @cli.command(page="mino-chat(1)", examples=("mino chat", "mino chat --local --context 10"))
@@ -122,7 +158,7 @@ def history() -> None:
 turn_option = click.option("--turn", metavar="TURN", help="Only this turn: its number or id.")
 
 
-file_argument = click.argument("file", required=False, type=os.path.expanduser)
+file_argument = click.argument("file", required=False, type=expanded)
 
 
 @history.command(page="mino-history(1)", examples=("mino history show -n 2", "mino history show --turn 3 --json"))
@@ -172,7 +208,7 @@ def search(call: Call, /, pattern: str, ignore_case: bool, is_expression: bool, 
     page="mino-history(1)",
     examples=("mino history verify", "find backup -name '*.jsonl' -print0 | mino history verify -"),
 )
-@click.argument("files", nargs=-1, metavar="[FILE]...", type=os.path.expanduser)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=expanded)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a file.")
 @click.option("-q", "quiet", is_flag=True, help="Print only findings, and files that are not clean.")
 @click.pass_obj
@@ -357,7 +393,7 @@ def clean(call: Call, /, older: float, dry_run: bool) -> None:
     examples=("mino session import old messages.json --from messages", "mino session open old"),
 )
 @name_argument
-@click.argument("file", type=os.path.expanduser)
+@click.argument("file", type=expanded)
 @click.option(
     "--from",
     "kind",
@@ -372,6 +408,45 @@ def import_session(call: Call, /, name: str, file: str, kind: Any, wait: str | N
     from mino.commands.session import import_ as command
 
     command(*call.find_home_and_wait(wait), name, file, kind)
+
+
+@cli.group(page="mino-config(1)", examples=("mino config show", "mino config check --service ollama"))
+def config() -> None:
+    """Show the settings, and check the service."""
+
+
+@config.command("show", page="mino-config(1)", examples=("mino config show", "mino config show --service ollama"))
+@service_options
+@click.pass_obj
+def show_config(call: Call, /, **flags: object) -> None:
+    """Print each setting in force, and where it comes from."""
+    from mino.commands.config import show as command
+    from mino.settings import settle
+
+    place = call.find_home()
+    command(place, settle(flags, os.environ, place), os.environ)
+
+
+@config.command("check", page="mino-config(1)", examples=("mino config check", "mino config check --local"))
+@service_options
+@click.pass_obj
+def check_config(call: Call, /, **flags: object) -> None:
+    """Ask the service for the smallest answer, and say what works."""
+    from mino.commands.config import check as command
+    from mino.settings import settle
+
+    command(settle(flags, os.environ, call.find_home()), os.environ)
+
+
+@config.command("models", page="mino-config(1)", examples=("mino config models", "mino config models --service ollama"))
+@service_options
+@click.pass_obj
+def list_models(call: Call, /, **flags: object) -> None:
+    """Print the models of the service, one a line."""
+    from mino.commands.config import models as command
+    from mino.settings import settle
+
+    command(settle(flags, os.environ, call.find_home()), os.environ)
 
 
 @cli.command(page="mino(1)", examples=("source <(mino completion bash)", "mino completion fish | source"))

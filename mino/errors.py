@@ -4,11 +4,25 @@ A message is lower case, quotes its subject and has no full stop; a hint is the 
 Only `mino.__main__` and `mino.cli` make an exit status of a failure, so that it means the same in every command.
 """
 
+from typing import NamedTuple
+
+
+class Reply(NamedTuple):
+    """What came from the service before it failed: the status of HTTP, the seconds that it asks to wait, the text.
+
+    Each is None or empty if nothing of the kind came; within a stream there is no status.
+    """
+
+    http_status: int | None = None
+    retry_after: float | None = None
+    text: str = ""
+
 
 class MinoError(Exception):
     """A foreseen failure: one sentence, and the next command to run, if there is one."""
 
     status: int
+    reply: Reply | None = None  # set if it is a failure of the service
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

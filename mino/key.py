@@ -1,4 +1,4 @@
-"""Where the key comes from: OPENAI_API_KEY, or the command in config.toml (mino(1), CONFIGURATION)."""
+"""Where the key comes from: a variable, or a command in config.toml (mino(1), CONFIGURATION)."""
 
 import os
 from collections.abc import Mapping
@@ -6,27 +6,32 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mino.errors import Misconfigured
+from mino.settings import KEY_VARIABLE, Settings
 from mino.text import BYTE_ORDER_MARK
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 KEY_COMMAND_SECONDS = 30
 _KEY_BYTES = 1 << 16  # of what the command prints, as much as is looked at
 
 
-def find_key(environ: Mapping[str, str], command: str | list[str] | None, *, is_needed: bool) -> tuple[str | None, str]:
-    """The key and where it comes from: OPENAI_API_KEY, or `command`; no key is (None, that variable).
+def find_key(settings: Settings, environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """The key for the server in `settings`, and where it comes from: a variable, or `api_key_command`.
 
-    Raises Misconfigured where the command fails, or where there is no key though one `is_needed`.
+    No key is (None, that variable). Raises Misconfigured where the variable of a service is unset, where the command
+    fails, or where there is no key and the server is OpenAI's, which needs one.
     """
-    key = environ.get(KEY_VARIABLE, "").strip().removeprefix(BYTE_ORDER_MARK)
-    if key:
-        return key, KEY_VARIABLE
+    variable, command = settings.api_key_env, settings.api_key_command
+    if variable:
+        key = environ.get(variable, "").strip().removeprefix(BYTE_ORDER_MARK)
+        if key:
+            return key, variable
+        if "api_key_env" in settings.sources:
+            raise Misconfigured(f"{variable} is not set, and {settings.sources['api_key_env']} names it for its key")
     if command:
         return _run(command), "api_key_command"
-    if is_needed:
+    if settings.base_url is None:
         raise Misconfigured(
             f"no key: {KEY_VARIABLE} is not set, and no server is named",
             f"export {KEY_VARIABLE}=…, or name a server with --base-url URL, or use the embedded model with --local",

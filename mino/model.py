@@ -2,26 +2,34 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mino.disk import read_text_file
 from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.home import Home
 from mino.key import find_key
 from mino.responses.client import Client
+from mino.responses.options import check_options
 from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.responses.server import Server
 from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings
 from mino.terminal import output
+from mino.terminal.waiting import Waiting
 from mino.text import shell_word
+from mino.values import merge
 
 
 class Model(NamedTuple):
-    """A model by its name, and a client that asks it; `place` says where it runs, for people to read."""
+    """A model by its name, and a client that asks it; `place` says where it runs, for people to read.
+
+    `options` are the further fields of a request, by the settings; `waiting` is shown while the client waits.
+    """
 
     name: str
     place: str
     client: Client
+    waiting: Waiting
+    options: Mapping[str, Any] = {}
 
 
 @contextmanager
@@ -30,23 +38,36 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
     if settings.local:
         from mino.responses import local
 
-        with local.serve(settings.model) as base_url:
-            server = Server(base_url, None, "", settings.timeout, settings.retries, local.CONTEXT_TOKENS)
-            yield Model(local.model_name(settings.model), "in this process", _client(server, settings))
+        output.keep_stderr()
+        with local.serve(settings.model, settings.local_context) as base_url:
+            server = Server(
+                base_url,
+                None,
+                "",
+                settings.timeout,
+                settings.retries,
+                context_tokens=settings.local_context,
+                output_tokens=None if settings.model else local.SMALL_OUTPUT_TOKENS,
+                has_grammars=True,
+            )
+            yield _model(local.model_name(settings.model), "in this process", server, settings)
     else:
         if not settings.base_url and environ.get("OPENAI_API_BASE"):  # the question would go to OpenAI unseen
             output.notice("OPENAI_API_BASE is set, which Mino does not read; it reads OPENAI_BASE_URL")
             output.hint('export OPENAI_BASE_URL="$OPENAI_API_BASE"')
-        key, source = find_key(environ, settings.api_key_command, is_needed=settings.base_url is None)
+        key, source = find_key(settings, environ)
         base_url = settings.base_url or DEFAULT_BASE_URL
         server = Server(base_url, key, source, settings.timeout, settings.retries)
-        yield Model(settings.model or DEFAULT_MODEL, f"at {base_url}", _client(server, settings))
+        yield _model(settings.model or DEFAULT_MODEL, f"at {base_url}", server, settings)
 
 
-def _client(server: Server, settings: Settings) -> Client:
+def _model(name: str, place: str, server: Server, settings: Settings) -> Model:
+    waiting = Waiting(f"{name} {place}")
     # A log need not show a further attempt, but a person at a terminal wonders why nothing happens.
     tell_attempt = output.notice if output.is_terminal(output.STDERR) else None
-    return Client(server, output.notice, tell_attempt, step=first_step(settings), watch=output.STDOUT)
+    step = first_step(settings)
+    client = Client(server, output.notice, tell_attempt, step=step, watch=output.STDOUT, tick=waiting.tick)
+    return Model(name, place, client, waiting, request_options(settings))
 
 
 def first_step(settings: Settings) -> int:
@@ -63,13 +84,21 @@ def name_model(settings: Settings) -> str:
     return settings.model or DEFAULT_MODEL
 
 
+def request_options(settings: Settings, more: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """The further fields of a request: those of the settings, and `more` over them. Raises Misconfigured."""
+    check_options(settings.options, f"options ({settings.sources.get('options', 'config.toml')})")
+    return merge(settings.options, more)
+
+
 def read_instructions(home: Home | None, settings: Settings) -> str | None:
-    """The instructions for the model, read anew: from the file in the settings, else from SOUL.md; None if blank.
+    """The instructions for the model, read anew: those of the settings, else SOUL.md; None if blank.
 
     Raises NotFound if the file in the settings is missing, Misconfigured if a file cannot be read: an answer without
     the user's instructions would be wrong.
     """
-    if settings.instructions:
+    if settings.system is not None:
+        text: str | None = settings.system
+    elif settings.instructions:
         text = _read_text(settings.instructions)
         if text is None:
             raise NotFound(f"'{settings.instructions}' does not exist")

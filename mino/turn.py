@@ -7,11 +7,28 @@ wait while something is saved, and interrupt at once while the wire is read.
 from collections.abc import Callable
 
 from mino import signals
-from mino.errors import AnswerIncomplete, Interrupted, MinoError, ReaderGone, ServiceFailed, StorageFailed
+from mino.errors import (
+    AnswerIncomplete,
+    Interrupted,
+    InvalidData,
+    MinoError,
+    ReaderGone,
+    Reply,
+    ServiceFailed,
+    StorageFailed,
+)
 from mino.journal.ids import new_id
-from mino.journal.record import EndStatus, Record, accepted_items, assistant_message, turn_end, user_message
+from mino.journal.record import (
+    EndStatus,
+    Record,
+    accepted_items,
+    accepted_usage,
+    assistant_message,
+    turn_end,
+    user_message,
+)
 from mino.responses.answer import Answer
-from mino.responses.client import Client, Show
+from mino.responses.client import Client
 from mino.responses.request import Request
 from mino.sessions import compact
 from mino.sessions.compact import Compacted, Part
@@ -19,49 +36,73 @@ from mino.sessions.conversation import Conversation
 from mino.terminal import output
 from mino.text import one_line
 
-FormatWhole = Callable[[str | None, Answer], str]
-"""The turn's id (None: it is not saved) and the whole answer → the text to show."""
+
+class View:
+    """What is shown of an answer on `stream`, and when: here its text as it arrives.
+
+    `flaw` is set by `finish` if the answer is whole, and not what was asked for.
+    """
+
+    as_it_arrives = True
+
+    def __init__(self, stream: output.AnswerStream) -> None:
+        self.stream = stream
+        self.flaw: InvalidData | None = None
+
+    def begin(self) -> None:
+        """An attempt begins, and nothing of an earlier one was shown."""
+
+    def show(self, text: str) -> bool:
+        """Take a piece of the answer; whether anything of it is shown now. Raises ReaderGone."""
+        self.stream.show(text)
+        return bool(text)
+
+    def finish(self, turn_id: str | None, answer: Answer) -> None:
+        """Show what is left to show of the whole answer. `turn_id` is None if it is not saved. Raises ReaderGone."""
+
+    def fail(self, turn_id: str | None, failure: MinoError, reply: Reply) -> None:
+        """Show what is left to show of an answer that `failure` ended, after that `reply`. Raises ReaderGone."""
 
 
-def run(
-    conversation: Conversation | None,
-    client: Client,
-    request: Request,
-    stream: output.AnswerStream,
-    format_whole: FormatWhole | None = None,
-) -> None:
-    """Ask `request`, show the answer on `stream`, and save the outcome in `conversation` (None: nowhere).
+def run(conversation: Conversation | None, client: Client, request: Request, view: View) -> None:
+    """Ask `request`, show the answer in `view`, and save the outcome in `conversation` (None: nowhere).
 
-    The text is shown as it arrives, or with `format_whole` its text of the whole answer at the end. Raises the failure
-    of the wire once the turn's end is saved; Interrupted and ReaderGone once it is saved as cancelled; AnswerIncomplete
-    if the service cut the answer short: the part that arrived was shown, and the turn has failed; StorageFailed, which
-    outranks them all, if something could not be saved, or if stdout could not be written although the turn is saved.
+    Raises the failure of the wire once the turn's end is saved; Interrupted and ReaderGone once it is saved as
+    cancelled; AnswerIncomplete if the service cut the answer short: the part that arrived was shown, and the turn has
+    failed; the flaw that `view` finds in a saved answer; StorageFailed, which outranks them all, if something could not
+    be saved, or if stdout could not be written although the turn is saved.
     """
     turn_id = new_id()
+    saved = turn_id if conversation else None
+    stream = view.stream
     try:
         stream.begin()
-        answer = _ask(conversation, turn_id, client, request, None if format_whole else stream.show)
+        answer = _ask(conversation, turn_id, client, request, view)
+        view.finish(saved, answer)
+    except MinoError as failure:
+        if failure.reply:
+            view.fail(saved, failure, failure.reply)
+        raise
     finally:
         stream.end()
-    if format_whole:
-        stream.show(format_whole(turn_id if conversation else None, answer))
     if stream.failure:
         hint = f"mino history show --turn {turn_id}" if conversation else ""
         raise StorageFailed(stream.failure.message, hint)
     if answer.status == "incomplete":
         raise AnswerIncomplete(f"the service cut the answer short: {answer.reason or 'no reason given'}")
+    if view.flaw:
+        raise view.flaw
 
 
-def _ask(
-    conversation: Conversation | None, turn_id: str, client: Client, request: Request, show: Show | None
-) -> Answer:
+def _ask(conversation: Conversation | None, turn_id: str, client: Client, request: Request, view: View) -> Answer:
     with signals.deferred():
         if conversation:
-            question = user_message(conversation.journal.seq, turn_id, request.question)
+            parts = request.parts if request.files else None
+            question = user_message(conversation.journal.seq, turn_id, request.question, parts)
             _save(conversation, "the question was not sent", question, hint="")
         try:
             with signals.immediate():
-                answer = client.ask(request, show)
+                answer = client.ask(request, view if view.as_it_arrives else None)
         except (Interrupted, ReaderGone):
             _end(conversation, turn_id, "cancelled")
             raise
@@ -71,9 +112,12 @@ def _ask(
         if answer.status == "incomplete":
             _end(conversation, turn_id, "failed")
         elif conversation:
-            seq, items = conversation.journal.seq, accepted_items(answer.output) or None
-            records = assistant_message(seq, turn_id, answer.text, items), turn_end(seq + 1, turn_id, "completed")
-            _save(conversation, f"the answer {'was shown and ' if show else ''}may not be saved", *records)
+            seq, items, usage = conversation.journal.seq, accepted_items(answer.output), accepted_usage(answer.usage)
+            message = assistant_message(seq, turn_id, answer.text, items or None, answer.model, usage)
+            records = message, turn_end(seq + 1, turn_id, "completed")
+            _save(
+                conversation, f"the answer {'was shown and ' if view.as_it_arrives else ''}may not be saved", *records
+            )
     return answer
 
 

@@ -5,17 +5,23 @@ import os
 import select
 import stat
 import time
+from collections.abc import Callable
 
 from mino.errors import ReaderGone
 
 _GONE = select.POLLERR | select.POLLHUP
+_SLICE = 1.0  # seconds between two ticks
 _LONGEST = 3600.0  # poll takes milliseconds in a C int
 
 
 class Watch:
-    """Watches stdout's descriptor while Mino waits for something else; it does not watch files and None."""
+    """Watches stdout's descriptor while Mino waits for something else; it does not watch files and None.
 
-    def __init__(self, fd: int | None) -> None:
+    `tick` is called about once a second while it waits.
+    """
+
+    def __init__(self, fd: int | None, tick: Callable[[], None] | None = None) -> None:
+        self._tick = tick
         self._fd = fd if fd is not None and _has_reader(fd) else None
         # macOS reports nothing unless an event is asked for. For a terminal or a socket it would then report input,
         # again and again; the write end of a pipe has none.
@@ -32,6 +38,14 @@ class Watch:
 
         It is looked at even if `seconds` are over.
         """
+        deadline = time.monotonic() + seconds
+        while self._tick and (left := deadline - time.monotonic()) > _SLICE:
+            if self._wait(min(left, _SLICE), bell):
+                return True
+            self._tick()
+        return self._wait(deadline - time.monotonic() if self._tick else seconds, bell)
+
+    def _wait(self, seconds: float, bell: int | None) -> bool:
         poll = select.poll()
         if bell is not None:
             poll.register(bell, select.POLLIN)

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from mino import __version__, signals, turn
+from mino.attachments import Attached
 from mino.commands import slash
+from mino.commands.view import AskView, Wanted
 from mino.context import tell_size
 from mino.errors import Interrupted, MinoError, StorageFailed
 from mino.home import Home
@@ -75,7 +77,7 @@ def _short(path: str) -> str:
 class Chat:
     """One run of `chat`, with all that it needs open; `sent_turns` is how many turns the context has had.
 
-    `commands` are those that were typed, for the up arrow.
+    `commands` are those that were typed, for the up arrow; `attached` are the files for the next question.
     """
 
     held: Held
@@ -84,6 +86,7 @@ class Chat:
     prompt: Prompt
     sent_turns: int = 0
     commands: list[str] = field(default_factory=list)
+    attached: Attached = field(default_factory=Attached)
 
     @property
     def conversation(self) -> Conversation:
@@ -130,7 +133,7 @@ class Chat:
         if slash.is_command(text):
             self.commands.append(text)
             place, moves = self.conversation.place, self.held.moves
-            lines = slash.run(self.held, text, self.model)
+            lines = slash.run(slash.Talk(self.held, self.model, self.attached), text)
             if self.conversation.place != place:
                 output.name_session(self.conversation.place.name)
             output.show_lines(lines)
@@ -155,10 +158,14 @@ class Chat:
         instructions = read_instructions(self.held.home, self.settings)
         context = newest(self.conversation.context, self.settings.context.size)
         send_less = "/clear starts an empty conversation; this one is saved first" if context else ""
-        request = Request(self.model.name, instructions, context, question, send_less)
+        request = Request(
+            self.model.name, instructions, context, question, send_less, self.model.options, None, self.attached.parts
+        )
         seq = self.conversation.journal.seq
         try:
-            turn.run(self.conversation, self.model.client, request, output.AnswerStream(LABEL))
+            stream = output.AnswerStream(LABEL, self.model.waiting)
+            wanted = Wanted(at_end=not self.settings.stream, usage=self.settings.usage)
+            turn.run(self.conversation, self.model.client, request, AskView(stream, wanted, None))
         except Interrupted:
             # A signal that comes while the answer is being saved ends the chat after that.
             records = self.conversation.journal.seq - seq
@@ -168,6 +175,7 @@ class Chat:
                 else "left the chat; the question was not sent"
             )
             raise
+        self.attached.drop()  # only now: after a failure the question is asked again with them
         self._tell_size()
 
     def _tell_size(self) -> None:

@@ -52,8 +52,12 @@ def run(conversation: Conversation, model: Model, part: Part, send_less: str, te
     """
     if output.is_terminal(output.STDERR):
         output.notice(f"asking {model.name} to sum up {count(len(part.turns), 'turn')}")
-    request = Request(model.name, None, part.turns, TASK, send_less)
-    turn.sum_up(conversation, part, model.client, request, lambda done: _tell_all(format_compacted(done), tell))
+    request = Request(model.name, None, part.turns, TASK, send_less, model.options)
+    model.waiting.begin()
+    try:
+        turn.sum_up(conversation, part, model.client, request, lambda done: _tell_all(format_compacted(done), tell))
+    finally:
+        model.waiting.end()
 
 
 def _tell_all(sentences: Iterator[str], tell: Tell) -> None:

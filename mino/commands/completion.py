@@ -58,9 +58,10 @@ complete -c mino -n __mino_offers -f -k -a '(printf "%s\n" $__mino_offer[2..])'
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 # What a value is, by the name of its option or argument in `mino.cli`; a name that is nowhere here is for a person.
-_FILES = {"file", "files", "home", "instructions", "model", "prompt"}
+_FILES = {"attach", "file", "files", "home", "instructions", "prompt", "schema"}
 _SESSIONS = {"name", "old", "session"}
 _TURNS = {"turn", "turns"}
+_OF_CONFIG = {"model", "service"}
 _WORDS = {"context": ("all", "none")}
 
 Offer = Sequence[tuple[str, str]]
@@ -104,7 +105,7 @@ def _format(shell: str, offer: Offer, current: str, quote: str, skip: int) -> It
 def find_offer(tree: Tree, words: Sequence[str], environ: Mapping[str, str]) -> Offer | None:
     """What the last of `words` may become, whatever it begins with; None for the name of a file."""
     command, operands, is_over = tree, 0, False
-    call: dict[str, str] = {}  # what is said of the home and the conversation
+    call: dict[str, str] = {}  # what is said of the home, the conversation and the service
     option: Tree | None = None  # the one that the next word is the value of
     *before, current = words
     for word in before:
@@ -120,7 +121,7 @@ def find_offer(tree: Tree, words: Sequence[str], environ: Mapping[str, str]) -> 
                 known, value = _split_option(command, word)
             if known and value is None and not known["is_flag"]:
                 option = known
-            if known and known["name"] in ("home", "session") and value is not None:
+            if known and known["name"] in ("home", "session", "service") and value is not None:
                 call[known["name"]] = value
     prefix = ""
     if not option and not is_over and current.startswith("-"):
@@ -162,17 +163,17 @@ def _values(parameter: Tree, call: Mapping[str, str], environ: Mapping[str, str]
     name = parameter["name"]
     if name in _FILES:
         return None
-    if name in _SESSIONS or name in _TURNS:
+    if name in _SESSIONS | _TURNS | _OF_CONFIG:
         try:
             # As the shell will have it: no shell has expanded the words of a line that is being typed.
             place = find_home(os.path.expandvars(os.path.expanduser(call.get("home", ""))) or None, environ)
-            return (
-                _turns(place, call.get("session") or environ.get("MINO_SESSION") or None)
-                if name in _TURNS
-                else _sessions(place)
-            )
+            if name in _OF_CONFIG:
+                return _of_config(place, name, call.get("service") or environ.get("MINO_SERVICE") or "")
+            if name in _TURNS:
+                return _turns(place, call.get("session") or environ.get("MINO_SESSION") or None)
+            return _sessions(place)
         except MinoError:  # Tab is no place for a message
-            return []
+            return [] if name != "model" else None
     return [(word, "") for word in parameter["type"].get("choices", _WORDS.get(name, ()))]
 
 
@@ -180,6 +181,18 @@ def _sessions(home: Home) -> Offer:
     from mino.sessions import saved  # commands and options come without what reads conversations
 
     return [(name, "") for name in saved.names(home.saved)]
+
+
+def _of_config(home: Home, name: str, service: str) -> Offer | None:
+    """The services, or the aliases of models that a service has; without any a model may be a file."""
+    from mino.config import read_config
+
+    config = read_config(home.config)
+    if name == "service":
+        return [(each, str(table.get("base_url") or "")) for each, table in config.services.items()]
+    chosen = config.services.get(service or config.settings.get("service", ""), {})
+    aliases = chosen.get("models", {})
+    return list(aliases.items()) or None
 
 
 def _turns(home: Home, session: str | None) -> Offer:

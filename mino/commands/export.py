@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+from mino.commands.show import described_files
 from mino.commands.source import read, refuse_invalid, tell_rest, with_file
 from mino.errors import NotFound
 from mino.formats import markdown, messages
@@ -62,7 +63,8 @@ def _print(turns: Sequence[Turn], form: Format) -> None:
 
         output.show_json(context_items(turns, AS_RECEIVED))
     elif form == "messages":
-        output.show_json(messages.messages_json((turn.user, turn.assistant or "") for turn in turns))
+        pairs = ((messages.chat_content(turn.input) or turn.user, turn.assistant or "") for turn in turns)
+        output.show_json(messages.messages_json(pairs))
     else:
         format_turn: Callable[[Turn], str] = _format_markdown if form == "markdown" else _format_text
         for number, turn in enumerate(turns):
@@ -72,9 +74,14 @@ def _print(turns: Sequence[Turn], form: Format) -> None:
 def _format_markdown(turn: Turn) -> str:
     time = id_time(turn.turn_id)
     title = f"Turn {turn.number}" + (f", {local_time(time)}" if time else "")
-    return markdown.format_turn(title, turn.user, turn.assistant or "")
+    return markdown.format_turn(title, _question(turn), turn.assistant or "")
 
 
 def _format_text(turn: Turn) -> str:
     """A turn as plain text, as `chat` showed it."""
-    return f"You> {turn.user}\n\nAssistant> {turn.assistant or ''}\n"
+    return f"You> {_question(turn)}\n\nAssistant> {turn.assistant or ''}\n"
+
+
+def _question(turn: Turn) -> str:
+    """The question, after a line for each file that was sent with it."""
+    return "\n".join([*described_files(turn), turn.user])

@@ -10,7 +10,7 @@ from mino.journal.order import Turn
 from mino.sessions.reading import Wanted, pick, shown_status
 from mino.settings import Settings
 from mino.terminal import output, pager
-from mino.text import local_time, rfc3339
+from mino.text import local_time, one_line, rfc3339
 
 
 def show(
@@ -88,9 +88,23 @@ def format_turn(turn: Turn, *, in_use: bool) -> str:
     """A turn for a person: a line of facts, the question quoted with `> `, the answer as it is."""
     time = id_time(turn.turn_id)
     facts = [f"turn {turn.number}", local_time(time) if time else "", shown_status(turn, in_use), turn.turn_id]
-    question = "".join(f"> {line}\n" for line in turn.user.split("\n"))
+    if turn.model is not None or turn.usage:
+        from mino.responses.usage import format_usage
+
+        spent = format_usage(turn.usage, in_full=False)
+        facts.append(", ".join(filter(None, (one_line(turn.model or "", 60), spent))))
+    question = "".join(f"> {line}\n" for line in (*described_files(turn), *turn.user.split("\n")))
     answer = f"\n{turn.assistant}\n" if turn.assistant is not None else ""
     return "  ".join(filter(None, facts)) + f"\n{question}{answer}"
+
+
+def described_files(turn: Turn) -> list[str]:
+    """A line for each file that was sent with the question."""
+    if not turn.input:
+        return []
+    from mino.responses.parts import describe
+
+    return list(describe(turn.input))
 
 
 def turn_json(turn: Turn, *, in_use: bool) -> dict[str, Any]:
@@ -101,7 +115,10 @@ def turn_json(turn: Turn, *, in_use: bool) -> dict[str, Any]:
         "time": rfc3339(id_time(turn.turn_id)),
         "status": shown_status(turn, in_use),
         "user": turn.user,
+        "input": turn.input,
         "assistant": turn.assistant,
         "output": turn.output,
+        "model": turn.model,
+        "usage": turn.usage,
         "lines": [turn.first_line, turn.last_line],
     }

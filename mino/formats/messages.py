@@ -36,7 +36,24 @@ def read_checkpoint(data: bytes, file: str) -> Imported:
     return imported
 
 
-def messages_json(turns: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-    """`turns`, each a question and its answer, as an array of messages."""
+def messages_json(turns: Iterable[tuple[Any, str]]) -> list[dict[str, Any]]:
+    """`turns`, each the content of a question and its answer, as an array of messages."""
     roles = ("user", "assistant")
-    return [{"role": role, "content": text} for turn in turns for role, text in zip(roles, turn, strict=True)]
+    return [{"role": role, "content": content} for turn in turns for role, content in zip(roles, turn, strict=True)]
+
+
+def chat_content(parts: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """The content `parts` of a question of the Responses API as Chat Completions has them; None if there are none."""
+    return [_chat_part(part) for part in parts] if parts else None
+
+
+def _chat_part(part: dict[str, Any]) -> dict[str, Any]:
+    match part["type"]:
+        case "input_text":
+            return {"type": "text", "text": part.get("text")}
+        case "input_image":
+            picture = {"url": part.get("image_url"), "detail": part.get("detail")}
+            return {"type": "image_url", "image_url": {key: value for key, value in picture.items() if value}}
+        case "input_file":
+            return {"type": "file", "file": {key: value for key, value in part.items() if key != "type"}}
+    return part

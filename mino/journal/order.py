@@ -1,11 +1,11 @@
 """Records → turns: order, turn ids and seq, and how checking continues after a bad line (mino-record(5), FINDINGS)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mino.journal.findings import BadLine
 from mino.journal.ids import SeenIds
-from mino.journal.record import EndStatus, Item, Record
+from mino.journal.record import AssistantMessage, EndStatus, Item, Record, UserMessage
 from mino.text import quote
 
 TurnStatus = Literal["completed", "failed", "cancelled", "interrupted", "open"]
@@ -13,7 +13,10 @@ TurnStatus = Literal["completed", "failed", "cancelled", "interrupted", "open"]
 
 @dataclass(slots=True)
 class Turn:
-    """One question and its outcome; `first_line` and `last_line` count from 1, `byte` is the offset of the first."""
+    """One question and its outcome; `first_line` and `last_line` count from 1, `byte` is the offset of the first.
+
+    `input`, `output`, `model` and `usage` are as in the records, None where they are not there.
+    """
 
     number: int
     turn_id: str
@@ -23,6 +26,9 @@ class Turn:
     byte: int
     assistant: str | None = None
     output: list[Item] | None = None
+    input: list[Item] | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
     status: TurnStatus = "open"
 
 
@@ -72,9 +78,9 @@ class Order:
             if self.flaw and not self._go_on:
                 return None
         if record["type"] == "user_message":
-            self._begin(record["turn_id"], record["text"], line, byte)
+            self._begin(record, line, byte)
         elif record["type"] == "assistant_message":
-            self._answer(record["turn_id"], record["text"], record.get("output"), line)
+            self._answer(record, line)
         else:
             ended = self._end(record["turn_id"], record["status"], line)
         if self.flaw and not self._go_on:
@@ -91,17 +97,18 @@ class Order:
         self._next, self._several = None, (range(first.start + 1, first.stop + 1), range(seq + 1, seq + 2))
         return BadLine("bad-seq", f"found seq {quote(seq)}, expected {' or '.join(map(_quote_range, expected))}")
 
-    def _begin(self, turn_id: str, text: str, line: int, byte: int) -> None:
+    def _begin(self, record: UserMessage, line: int, byte: int) -> None:
+        turn_id = record["turn_id"]
         certain, self.certain = self.certain, True
         if self.turn and certain:
             self._find("bad-order", f"found a user_message, expected the end of turn {self.turn.turn_id} first")
         if not self._ids.add(turn_id):
             self._find("reused-turn-id", f"found the turn id {turn_id} again, expected a new one")
         self.turns += 1
-        self.turn = Turn(self.turns, turn_id, text, line, line, byte)
+        self.turn = Turn(self.turns, turn_id, record["text"], line, line, byte, input=record.get("input"))
 
-    def _answer(self, turn_id: str, text: str, output: list[Item] | None, line: int) -> None:
-        turn = self.turn
+    def _answer(self, record: AssistantMessage, line: int) -> None:
+        turn, turn_id = self.turn, record["turn_id"]
         if not self.certain:
             return
         if turn is None:
@@ -111,7 +118,8 @@ class Order:
         elif turn.assistant is not None:
             self._find("bad-order", "found a second assistant_message, expected the end of the turn")
         else:
-            turn.assistant, turn.output, turn.last_line = text, output, line
+            turn.assistant, turn.output, turn.last_line = record["text"], record.get("output"), line
+            turn.model, turn.usage = record.get("model"), record.get("usage")
 
     def _end(self, turn_id: str, status: EndStatus, line: int) -> Turn | None:
         turn, certain = self.turn, self.certain

@@ -16,14 +16,18 @@ EndStatus = Literal["completed", "failed", "cancelled", "interrupted"]
 Item = dict[str, Any]
 
 
-class UserMessage(TypedDict):
-    """A question, written before the request is sent."""
-
+class _Question(TypedDict):
     v: int
     seq: int
     type: Literal["user_message"]
     turn_id: str
     text: str
+
+
+class UserMessage(_Question, total=False):
+    """A question, written before the request is sent; `input` holds all parts of it, if files were attached."""
+
+    input: list[Item]
 
 
 class _Answer(TypedDict):
@@ -35,9 +39,14 @@ class _Answer(TypedDict):
 
 
 class AssistantMessage(_Answer, total=False):
-    """A whole answer; `output` holds the received items, each with a string `type`."""
+    """A whole answer; `output` holds the received items, each with a string `type`.
+
+    `model` is its name as the service gave it, `usage` what the service reported.
+    """
 
     output: list[Item]
+    model: str
+    usage: dict[str, Any]
 
 
 class TurnEnd(TypedDict):
@@ -53,13 +62,23 @@ class TurnEnd(TypedDict):
 Record = UserMessage | AssistantMessage | TurnEnd
 
 
-def user_message(seq: int, turn_id: str, text: str) -> UserMessage:
-    """The record of a question."""
-    return {"v": VERSION, "seq": seq, "type": "user_message", "turn_id": turn_id, "text": text}
+def user_message(seq: int, turn_id: str, text: str, parts: list[Item] | None = None) -> UserMessage:
+    """The record of a question; `parts` are its content as it is sent, if there is more than the text."""
+    record: UserMessage = {"v": VERSION, "seq": seq, "type": "user_message", "turn_id": turn_id, "text": text}
+    if parts:
+        record["input"] = parts
+    return record
 
 
-def assistant_message(seq: int, turn_id: str, text: str, output: list[Item] | None) -> AssistantMessage:
-    """The record of an answer; without `output` the field is left out."""
+def assistant_message(
+    seq: int,
+    turn_id: str,
+    text: str,
+    output: list[Item] | None,
+    model: str | None = None,
+    usage: dict[str, Any] | None = None,
+) -> AssistantMessage:
+    """The record of an answer; a field that is None is left out."""
     record: AssistantMessage = {
         "v": VERSION,
         "seq": seq,
@@ -69,6 +88,10 @@ def assistant_message(seq: int, turn_id: str, text: str, output: list[Item] | No
     }
     if output is not None:
         record["output"] = output
+    if model is not None:
+        record["model"] = model
+    if usage is not None:
+        record["usage"] = usage
     return record
 
 
@@ -95,19 +118,26 @@ def accepted_items(items: list[Any]) -> list[Item]:
 
     An item is left out if it is not an object with a string `type`, or exceeds the limits of a record.
     """
-    kept = []
-    for item in items:
-        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-            continue
-        try:
-            line = _dump(item)
-        except UnicodeEncodeError:
-            line = whole_characters(json.dumps(item, ensure_ascii=False)).encode()
-        except (ValueError, RecursionError):
-            continue
-        try:
-            value = parse(line, depth=MAX_DEPTH - 2)  # the record and its `output` are the two levels around it
-        except BadLine:
-            continue
-        kept.append(value)
-    return kept
+    items = [item for item in items if isinstance(item, dict) and isinstance(item.get("type"), str)]
+    # The record and its `output` are the two levels around it.
+    kept = (_accepted(item, MAX_DEPTH - 2) for item in items)
+    return [item for item in kept if item is not None]
+
+
+def accepted_usage(usage: Any) -> dict[str, Any] | None:
+    """The received `usage` as a record can hold it; None if it is no object, or exceeds the limits."""
+    return _accepted(usage, MAX_DEPTH - 1) if isinstance(usage, dict) else None
+
+
+def _accepted(value: dict[str, Any], depth: int) -> dict[str, Any] | None:
+    try:
+        line = _dump(value)
+    except UnicodeEncodeError:
+        line = whole_characters(json.dumps(value, ensure_ascii=False)).encode()
+    except (ValueError, RecursionError):
+        return None
+    try:
+        accepted: dict[str, Any] = parse(line, depth=depth)
+    except BadLine:
+        return None
+    return accepted

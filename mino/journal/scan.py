@@ -15,6 +15,8 @@ from mino.journal.findings import NEWER, BadLine
 from mino.journal.record import Record
 from mino.journal.strict import MAX_DEPTH, Doubt, is_deeper, parse
 
+_NESTED = frozenset({"output", "input", "usage"})  # the fields that may hold many levels
+
 HELD = 1 << 20  # bytes of a line that are held in any case; of a longer one that cannot be JSON no more than these
 
 
@@ -127,5 +129,5 @@ def _trust(lines: list[bytes]) -> list[Record] | None:
         return None
     # orjson writes more levels than a record may have; each takes two bytes, so a short line needs no check.
     pairs = zip(lines, records, strict=True)
-    long = [line for line, record in pairs if len(line) > 2 * MAX_DEPTH and "output" in record]
+    long = [line for line, record in pairs if len(line) > 2 * MAX_DEPTH and not _NESTED.isdisjoint(record)]
     return None if any(is_deeper(line, MAX_DEPTH) for line in long) else records

@@ -33,6 +33,7 @@ class Answer(NamedTuple):
     response_id: str | None
     usage: Any | None
     output: list[dict[str, Any]]
+    shown: str = ""  # the text with `Model refused: ` before a refusal, as it is shown
 
     @property
     def calls(self) -> list[str]:
@@ -66,6 +67,11 @@ class AnswerFold:
     def broke_off(self) -> bool:
         """Whether the stream, if it ended here, ended early: no terminal event came and no error."""
         return not self._status and self._error is None
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return self._shown.text
 
     def add(self, event: Event, cut: bool = False) -> str:
         """The text that `event` adds, often none. With `cut` the stream ended in the event, which may not be whole."""
@@ -114,6 +120,7 @@ class AnswerFold:
             response_id=self._response_id,
             usage=clean(self._response.get("usage")),
             output=self._output(),
+            shown=self._shown.whole_text,
         )
         if answer.status == "completed" and not answer.text.strip():
             raise ServiceFailed(_no_text(answer, self._key))

@@ -7,17 +7,19 @@ remembered for later turns.
 
 from collections.abc import Callable
 from contextlib import closing
-from urllib.parse import urljoin, urlsplit
+from typing import Protocol
+from urllib.parse import urlsplit
 
-from mino.errors import MinoError, ServiceFailed
+from mino.errors import AccessRefused, MinoError, Reply, ServiceFailed
 from mino.responses.answer import Answer, AnswerFold
 from mino.responses.body import fold_body
 from mino.responses.exchange import Exchange, Head, IdleTimeout
 from mino.responses.failure import ServerError, hide_key, http_failure, read_body
 from mino.responses.post import ConnectionLost
-from mino.responses.request import AS_RECEIVED, Request, forms
+from mino.responses.redirect import redirected
+from mino.responses.request import AS_RECEIVED, Form, Request, forms
 from mino.responses.retry import LONGEST_WAIT, asked_wait, is_worth_retrying, own_wait
-from mino.responses.server import Server, check_base_url, check_key, is_loopback
+from mino.responses.server import Server, check_key, endpoint, is_loopback, without_query
 from mino.text import Tell
 from mino.watch import Watch
 
@@ -25,7 +27,15 @@ _CHECK_SERVER = "check that the server is running, and --base-url"
 _REDIRECTS = 5
 _ERROR_BYTES, _ERROR_SECONDS = 1 << 20, 10.0
 
-Show = Callable[[str], None]
+
+class Display(Protocol):
+    """Where an answer is shown as it arrives."""
+
+    def begin(self) -> None:
+        """An attempt begins, and nothing of an earlier one was shown."""
+
+    def show(self, text: str) -> bool:
+        """Take the next piece; whether anything of it is shown now."""
 
 
 class _Setback(Exception):
@@ -58,28 +68,39 @@ class Client:
         *,
         step: int = AS_RECEIVED,
         watch: int | None = None,
+        tick: Callable[[], None] | None = None,
     ) -> None:
         """`tell` gets notices, `tell_attempt` one for each further attempt; `step` is where the replay ladder begins.
 
-        `watch` is stdout's descriptor: its reader may go while Mino waits for the server. Raises Misconfigured.
+        `watch` is stdout's descriptor: its reader may go while Mino waits for the server; `tick` is called about once
+        a second then. Raises Misconfigured.
         """
-        self._server = server
+        self.server = server
+        self.has_streamed = False  # the last answer came in events
         self._tell = tell
         self._tell_attempt = tell_attempt
-        self._url = f"{check_base_url(server.base_url)}/responses"
+        self._url = endpoint(server.base_url, "responses")
         self._key = check_key(server.key, server.key_source)
-        self._watch = Watch(watch)
+        self._watch = Watch(watch, tick)
         self._step = step
         self._include = True
+        self.takes_format = True  # no server has refused text.format yet
         self._told_replay = False
         self._told_plain = False
 
-    def ask(self, request: Request, show: Show | None) -> Answer:
-        """Ask, and give each piece of text to `show` as it arrives; with None, nothing is shown before the end.
+    def ask(self, request: Request, display: Display | None) -> Answer:
+        """Ask, and give each piece of text to `display` as it arrives; with None, nothing is shown before the end.
 
-        Raises ServiceFailed, AccessRefused or Misconfigured, and ReaderGone if stdout's reader is gone; exceptions of
-        `show` pass through. The connection is always closed.
+        Raises ServiceFailed and AccessRefused, which then have a `reply`; Misconfigured; and ReaderGone if stdout's
+        reader is gone. Exceptions of `display` pass through. The connection is always closed.
         """
+        try:
+            return self._ask(request, display)
+        except (ServiceFailed, AccessRefused) as failure:
+            failure.reply = failure.reply or Reply()
+            raise
+
+    def _ask(self, request: Request, display: Display | None) -> Answer:
         self._tell_plain_http()
         failures = 0
         ladder = forms(request.context, self._step)
@@ -93,10 +114,9 @@ class Client:
 
         while True:
             try:
-                return self._attempt(request, form, show, take)
+                return self._attempt(request, form, display, take)
             except _Setback as setback:
-                if self._include and setback.server_error and setback.server_error.names_include:
-                    self._include = False
+                if self._drops_field(request, setback):
                     continue
                 if self._refuses_items(request, setback):
                     refused_too = refusal is not None
@@ -112,20 +132,20 @@ class Client:
                     if not setback.again:
                         raise _refused_in_all_forms(refusal.error, request) if refused_too else refusal.error from None
                 failures += 1
-                if not setback.again or failures > self._server.retries:
+                if not setback.again or failures > self.server.retries:
                     raise setback.error from None
                 wait = own_wait(failures) if setback.wait is None else setback.wait
                 if self._tell_attempt:
-                    attempt = f"attempt {failures + 1} of {self._server.retries + 1}"
+                    attempt = f"attempt {failures + 1} of {self.server.retries + 1}"
                     self._tell_attempt(f"{setback.error.message}; {attempt} in {wait:.1f} s")
                 self._watch.sleep(wait)
 
-    def _attempt(self, request: Request, form: int, show: Show | None, take: Callable[[], None]) -> Answer:
+    def _attempt(self, request: Request, form: int, display: Display | None, take: Callable[[], None]) -> Answer:
         """One attempt with the context in that `form`; `take` is called when it is clear that the server takes it."""
-        body = request.encoded(form, self._include)
+        body = request.encoded(Form(form, self._include, self.takes_format, self.server.has_grammars))
         url = self._url
         for _ in range(_REDIRECTS + 1):
-            with closing(Exchange(url, body, self._key, self._server.timeout, self._watch)) as exchange:
+            with closing(Exchange(url, body, self._key, self.server.timeout, self._watch)) as exchange:
                 try:
                     head = exchange.head()
                 except ConnectionLost as broke:
@@ -133,35 +153,46 @@ class Client:
                 except IdleTimeout:
                     raise self._silent() from None
                 if 200 <= head.status < 300:
-                    return self._read(url, head, exchange, request, show, take)
+                    return self._read(without_query(url), head, exchange, request, display, take)
                 if head.status not in (301, 302, 303, 307, 308):
-                    raise self._refused(url, head, exchange, request)
-                url = self._redirected(url, head)
-        raise ServiceFailed(f"'{self._url}' redirects more than {_REDIRECTS} times")
+                    raise self._refused(without_query(url), head, exchange, request)
+                url = redirected(url, head, self._key)
+        raise ServiceFailed(f"'{without_query(self._url)}' redirects more than {_REDIRECTS} times")
 
     def _read(
-        self, url: str, head: Head, exchange: Exchange, request: Request, show: Show | None, take: Callable[[], None]
+        self,
+        url: str,
+        head: Head,
+        exchange: Exchange,
+        request: Request,
+        display: Display | None,
+        take: Callable[[], None],
     ) -> Answer:
         fold = AnswerFold(self._key, request.send_less)
+        self.has_streamed = "event-stream" in head.headers.get("content-type", "")
         shown = False
+        if display:
+            display.begin()
         broke = "the stream ended early"
         try:
             for text in fold_body(url, head, exchange.pieces(), fold, self._key):
-                if text and show:
-                    if not shown:
-                        take()
+                if text and display and display.show(text) and not shown:
+                    take()
                     shown = True
-                    show(text)
         except ConnectionLost as reason:
             broke = str(reason)
         except IdleTimeout:
-            raise self._silent() from None
+            silent = self._silent()
+            silent.reply = Reply(text=fold.text)
+            raise silent from None
         if fold.broke_off:
             failure = ServiceFailed(f"the answer broke off: {broke}", "ask again")
+            failure.reply = Reply(text=fold.text)
             raise failure if shown else _Setback(failure, None, again=True)
         try:
             answer = fold.finish()
         except MinoError as error:
+            error.reply = Reply(text=fold.text)
             if shown:
                 raise
             raise _Setback(error, fold.server_error, again=False) from None
@@ -170,14 +201,19 @@ class Client:
         for call in answer.calls:
             name = hide_key(call, self._key, 80)
             self._tell(f"the model asked to call '{name}'; mino has no tools, and the answer is its text alone")
-        return self._doubt(answer)
+        return self._doubt(answer, request)
 
-    def _doubt(self, answer: Answer) -> Answer:
-        """`answer`, incomplete if the context was full at its end, because llama.cpp calls such an answer completed."""
-        used = answer.usage.get("total_tokens") if isinstance(answer.usage, dict) else None
-        limit = self._server.context_tokens
-        if limit and isinstance(used, int) and used >= limit:
-            return answer._replace(status="incomplete", reason=f"the model's context of {limit} tokens is full")
+    def _doubt(self, answer: Answer, request: Request) -> Answer:
+        """`answer`, incomplete if it reached a limit, because llama.cpp and Ollama call such an answer completed."""
+        usage = answer.usage if isinstance(answer.usage, dict) else {}
+        asked = request.options.get("max_output_tokens") or self.server.output_tokens
+        for name, limit, reason in (
+            ("total_tokens", self.server.context_tokens, "the model's context of {} tokens is full"),
+            ("output_tokens", asked, "max_output_tokens: it has {}"),
+        ):
+            used = usage.get(name)
+            if isinstance(limit, int) and isinstance(used, int) and used >= limit > 0 and answer.status == "completed":
+                return answer._replace(status="incomplete", reason=reason.format(limit))
         return answer
 
     def _refused(self, url: str, head: Head, exchange: Exchange, request: Request) -> _Setback:
@@ -188,7 +224,7 @@ class Client:
             url=url,
             model=request.model,
             key=self._key,
-            key_source=self._server.key_source,
+            key_source=self.server.key_source,
             request_id=head.headers.get("x-request-id", ""),
             send_less=request.send_less,
         )
@@ -196,26 +232,26 @@ class Client:
         if again and wait is not None and wait > LONGEST_WAIT:
             error = type(error)(f"{error.message}; it asks to wait {wait:.0f} s", f"ask again in {wait:.0f} s")
             again = False
+        error.reply = Reply(head.status, wait)
         return _Setback(error, server_error, again, wait, head.status)
 
-    def _redirected(self, url: str, head: Head) -> str:
-        location = head.headers.get("location", "")
-        try:
-            target = urljoin(url, location)
-            same = _origin(target) == _origin(url)
-        except ValueError:
-            target, same = location, False
-        if same and head.status in (307, 308):
-            return target
-        where = hide_key(target, self._key)
-        raise ServiceFailed(
-            f"'{url}' redirects ({head.status}) to '{where}'; the conversation is not sent there",
-            "if that is the right server, name it with --base-url",
-        )
+    def _drops_field(self, request: Request, setback: _Setback) -> bool:
+        """Whether the server names a field that may go, which is then left out of this request and all later ones."""
+        if not setback.server_error:
+            return False
+        if self._include and "include" not in request.options and setback.server_error.names_include:
+            self._include = False
+            return True
+        if self.takes_format and request.text_format and setback.server_error.refuses_format(setback.status):
+            self.takes_format = False
+            said = setback.server_error.sentence(self._key)
+            self._tell(f"the service refuses text.format ({said}); the schema is sent in the instructions")
+            return True
+        return False
 
     def _refuses_items(self, request: Request, setback: _Setback) -> bool:
         """Whether the server may take the question if the answers before it come in a simpler form."""
-        keys = request._replace(context=[]).body(include=self._include).keys() - {"input"}
+        keys = request._replace(context=[]).body(Form(include=self._include)).keys() - {"input"}
         return setback.server_error is not None and setback.server_error.refuses_items(setback.status, keys)
 
     def _tell_replay(self, server_error: ServerError) -> None:
@@ -231,21 +267,17 @@ class Client:
         parts = urlsplit(self._url)
         if self._key and parts.scheme == "http" and not is_loopback(parts.hostname or "") and not self._told_plain:
             self._told_plain = True
-            self._tell(f"the key and the conversation go to '{self._url}' unencrypted")
+            self._tell(f"the key and the conversation go to '{without_query(self._url)}' unencrypted")
 
     def _silent(self) -> ServiceFailed:
-        seconds = self._server.timeout
-        return ServiceFailed(f"no data from '{self._url}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer")
+        seconds = self.server.timeout
+        return ServiceFailed(
+            f"no data from '{without_query(self._url)}' for {seconds:g} s", f"--timeout {seconds * 2:g} waits longer"
+        )
 
 
 def _refused_in_all_forms(error: MinoError, request: Request) -> MinoError:
     said = f"{error.message}; the simpler forms of earlier answers were refused too"
-    return type(error)(said, error.hint or request.send_less)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    if "@" in parts.netloc:
-        raise ValueError("a redirect with a user name")
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, parts.hostname, port
+    refused = type(error)(said, error.hint or request.send_less)
+    refused.reply = error.reply
+    return refused

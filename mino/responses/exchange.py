@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from mino.responses.post import ConnectionLost, explain, load, post
+from mino.responses.post import ConnectionLost, explain, load, send
+from mino.responses.server import without_query
 from mino.responses.surroundings import shortage, start_thread
 from mino.watch import Watch
 
@@ -42,12 +43,16 @@ class Head(NamedTuple):
 
 
 class Exchange:
-    """A POST of `body` to `url`. `idle` limits the seconds without a byte in either direction, once it is connected."""
+    """A POST of `body` to `url`, or without a body a GET.
 
-    def __init__(self, url: str, body: bytes, key: str | None, idle: float, watch: Watch) -> None:
+    `idle` limits the seconds without a byte in either direction, once it is connected.
+    """
+
+    def __init__(self, url: str, body: bytes | None, key: str | None, idle: float, watch: Watch) -> None:
         """Raises Misconfigured if a library is broken, Exhausted if there is no thread, descriptor or memory."""
         load()
-        self._url = url
+        self._target = url
+        self._url = without_query(url)  # for messages
         self._idle = idle
         self._connect_seconds = min(CONNECT_SECONDS, idle)
         self._watch = watch
@@ -157,7 +162,7 @@ class Exchange:
 
     # The thread
 
-    def _run(self, body: bytes, key: str | None) -> None:
+    def _run(self, body: bytes | None, key: str | None) -> None:
         end: Exception = _Ended()
         try:
             with suppress(MemoryError):
@@ -179,8 +184,8 @@ class Exchange:
             with suppress(OSError):  # the main thread is gone
                 self._ringer.send(b"\0")
 
-    def _talk(self, body: bytes, key: str | None) -> None:
-        with post(self._url, body, key, self._connect_seconds, self._connected, self._count) as response:
+    def _talk(self, body: bytes | None, key: str | None) -> None:
+        with send(self._target, body, key, self._connect_seconds, self._connected, self._count) as response:
             self._report(Head(response.status_code, response.headers))
             # iter_content would hold back a body that ends with the connection until its end.
             while piece := response.raw.read1(_PIECE, decode_content=True):

@@ -26,7 +26,8 @@ _REFUSED_ITEM = re.compile(
     r"|unknown (input item|content) type"
     r"|unsupported content\[\]\.type"
     r"|missing required field [`'\"]?id\b"
-    r"|\binput[.\[]\d",
+    r"|\binput[.\[]\d"
+    r"|\b(image|file|audio|pdf)s? (input|content)s? (is|are) not supported",
     re.IGNORECASE | re.DOTALL,
 )
 _TOO_LONG = re.compile(r"context_length_exceeded|exceed_context_size_error|context (size|length|window)", re.IGNORECASE)
@@ -44,6 +45,9 @@ _NO_INCLUDE = re.compile(
     r"|(parameter|argument|field|property|option)s?( supplied)?\W{1,3}include\b"
     r"|\binclude\W{1,3}(parameter|argument|field|property|option|is (not|un))",
     re.IGNORECASE | re.DOTALL,
+)
+_NO_FORMAT = re.compile(
+    r"\btext\W{1,3}format\b|response_?format|json[_ ]?schema|structured outputs?|grammar", re.IGNORECASE
 )
 _NO_ENCRYPTED = re.compile(r"encrypted[ _]content.*not supported", re.IGNORECASE | re.DOTALL)
 # A key of the request that is named as such, and not in an echo of the request or as the type of an item.
@@ -81,6 +85,12 @@ class ServerError(NamedTuple):
     def names_include(self) -> bool:
         """Whether the request's `include` is the cause."""
         return self.param.startswith("include") or bool(_NO_INCLUDE.search(self._said))
+
+    def refuses_format(self, status: int) -> bool:
+        """Whether `text.format` is the cause, as a field that the server does not know or a schema that it refuses."""
+        if self._status(status) not in (400, 422):
+            return False
+        return bool(re.match(r"text\b|response_format\b", self.param) or _NO_FORMAT.search(self._said))
 
     @property
     def refuses_encrypted(self) -> bool:

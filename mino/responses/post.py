@@ -1,4 +1,4 @@
-"""The POST itself: where it goes, through which proxy, what its failures mean. Only this module knows requests."""
+"""The request itself: where it goes, through which proxy, what its failures mean. Only this module knows requests."""
 
 import os
 import re
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from requests import PreparedRequest, Response
 
+_INSTALL_SOCKS = "in a checkout of Mino: pip install '.[socks]'"
 _PART = 65536
 _PROXIES = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 _AUTHORITIES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -48,19 +49,19 @@ def load() -> None:
 
 
 @contextmanager
-def post(
+def send(
     url: str,
-    body: bytes,
+    body: bytes | None,
     key: str | None,
     connect_seconds: float,
     connected: Callable[[socket.socket], None],
     sent: Callable[[], None],
 ) -> Iterator["Response"]:
-    """POST `body` and yield the answer, its body unread; the connection closes at the end of the block.
+    """POST `body`, or GET, and yield the answer, its body unread; the connection closes at the end of the block.
 
     `connected` gets the socket before anything is sent, and may raise to stop that; `sent` is called for each part of
-    the request that has gone. There is no read time-out:
-    shutting the socket down ends any read. `explain` takes the exceptions of this and of the reading.
+    the request that has gone. There is no read time-out: shutting the socket down ends any read. `explain` takes the
+    exceptions of this and of the reading.
     """
     import requests
     from requests.adapters import HTTPAdapter
@@ -80,7 +81,7 @@ def post(
         "User-Agent": f"mino/{__version__}",
         "Accept": "text/event-stream, application/json",
         "Accept-Encoding": "identity",  # a proxy that compresses holds words back until it has enough of them
-        "Content-Type": "application/json",
+        **({} if body is None else {"Content-Type": "application/json"}),
     }
 
     def authorize(request: "PreparedRequest") -> "PreparedRequest":
@@ -90,7 +91,9 @@ def post(
 
     # The key goes in here: requests lets ~/.netrc replace a header, but not an `auth`. There is no session, because it
     # would read the body of a redirect to follow it.
-    request = requests.Request("POST", url, data=body, headers=headers, auth=authorize).prepare()
+    request = requests.Request(
+        "GET" if body is None else "POST", url, data=body, headers=headers, auth=authorize
+    ).prepare()
     variable, proxies = _proxy(url)
     verify = _authorities() if url.lower().startswith("https:") else True
     adapter = Adapter()
@@ -110,12 +113,12 @@ def _telling(kind: Any, connected: Callable[[socket.socket], None], sent: Callab
         connection.sock.settimeout(None)  # it was that of connecting, and a long question would fail by it
         connected(getattr(connection.sock, "socket", connection.sock))  # TLS in TLS wraps a socket, and is none
 
-    def send(connection: Any, data: bytes) -> None:
+    def send_parts(connection: Any, data: bytes) -> None:
         for start in range(0, len(data), _PART):
             kind.send(connection, data[start : start + _PART])
             sent()
 
-    more = {"connect": connect, "send": send, "response_class": _final(kind.response_class)}
+    more = {"connect": connect, "send": send_parts, "response_class": _final(kind.response_class)}
     return type(kind.__name__, (kind,), more)
 
 
@@ -160,9 +163,7 @@ def _proxy(url: str) -> tuple[str, dict[str, str]]:
     if not usable or scheme.lower() not in _PROXIES or re.search(r"[\s/?#\\]", rest.rpartition("@")[0]):
         raise _bad_proxy(variable)
     if scheme.lower().startswith("socks") and not find_spec("socks"):
-        raise Misconfigured(
-            f"{variable} names a SOCKS proxy, and the package PySocks is not installed", "pip install PySocks"
-        )
+        raise Misconfigured(f"{variable} names a SOCKS proxy, and the extra socks is not installed", _INSTALL_SOCKS)
     return variable, {parts.scheme: proxy}
 
 

@@ -1,4 +1,4 @@
-"""Turns → the body of a request, in the four forms of the replay ladder (mino-ask(1), Old answers). No I/O.
+"""Turns → the body of a request, in the five forms of the replay ladder (mino-ask(1), Old answers). No I/O.
 
 Servers disagree on the form of an old output item that is sent back: some look its id up in a store that they do not
 keep, some refuse reasoning that another server encrypted, some know no `refusal` part. Mino does not know which server
@@ -8,28 +8,52 @@ The stored items never change.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 
 from mino.responses.items import OUR_ANSWERS, OURS_TO_ANSWER, message_item, text_parts
+from mino.responses.options import without_nulls
+from mino.responses.parts import text_part, without_files
 
-AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY, PLAIN_TEXT = 0, 1, 2, 3
+# With NO_FILES a picture of an earlier turn is a line of text, for a server that takes none.
+AS_RECEIVED, WITHOUT_IDS, MESSAGES_ONLY, PLAIN_TEXT, NO_FILES = 0, 1, 2, 3, 4
+
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ContextTurn(Protocol):
-    """A completed turn: the question, the text of the answer, and its items as received, if there are any."""
+    """A completed turn: the question and its parts, if there are more than its text; the answer and its items."""
 
     @property
     def user(self) -> str: ...
+    @property
+    def input(self) -> list[dict[str, Any]] | None: ...
     @property
     def assistant(self) -> str | None: ...
     @property
     def output(self) -> list[dict[str, Any]] | None: ...
 
+
+class Form(NamedTuple):
+    """The form of a request: a step of the ladder, and which fields are in it that a server may not take.
+
+    `grammar` is for llama.cpp: the schema in its own field too.
+    """
+
+    step: int = AS_RECEIVED
+    include: bool = True
+    text_format: bool = True
+    grammar: bool = False
+
+
+FIRST_FORM = Form()
+
+# For a server that does not know `text.format`; the check of the answer is the same.
+_IN_WORDS = "Answer with JSON alone, without a code fence and without any other text. It must fit this JSON Schema:\n"
 
 SomeTurn = TypeVar("SomeTurn", bound=ContextTurn)
 
@@ -38,6 +62,8 @@ class Request(NamedTuple):
     """One question with its context; `body` gives it in the form that a step of the ladder asks for.
 
     `send_less` says what a person can do where this is asked if the context is too much for the model; empty: nothing.
+    `options` are further fields, in which null takes one away; `text_format` is what `text.format` asks of the answer;
+    `files` are the content parts that go before the text of the question.
     """
 
     model: str
@@ -45,26 +71,43 @@ class Request(NamedTuple):
     context: Sequence[ContextTurn]
     question: str
     send_less: str = ""
+    options: Mapping[str, Any] = {}
+    text_format: Mapping[str, Any] | None = None
+    files: Sequence[dict[str, Any]] = ()
 
-    def body(self, step: int = AS_RECEIVED, include: bool = True) -> dict[str, Any]:
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The content of the question as it is sent."""
+        return [*self.files, text_part(self.question)]
+
+    def body(self, form: Form = FIRST_FORM) -> dict[str, Any]:
         """The JSON body of `POST {base}/responses`. `store` is always false: no server may keep the conversation."""
-        body: dict[str, Any] = _without_nulls(self._body(step, include))
-        return body
+        return self._body(form, _without_nulls(self._input(form.step)))
 
-    def encoded(self, step: int = AS_RECEIVED, include: bool = True) -> bytes:
+    def encoded(self, form: Form = FIRST_FORM) -> bytes:
         """`body` as it is sent; for a long conversation, looking for nulls in its bytes is a third of its cost."""
-        data = encode(self._body(step, include))
-        return encode(self.body(step, include)) if b":null" in data else data
+        data = encode(self._body(form, self._input(form.step)))
+        return encode(self.body(form)) if b":null" in data else data
 
-    def _body(self, step: int, include: bool) -> dict[str, Any]:
+    def _input(self, step: int) -> list[dict[str, Any]]:
+        return [*_items(self.context, step), _question(self.parts)]
+
+    def _body(self, form: Form, items: list[dict[str, Any]]) -> dict[str, Any]:
+        instructions, wanted = self.instructions, self.text_format
+        if wanted and not form.text_format:
+            instructions = "\n\n".join(filter(None, (instructions, _IN_WORDS + encode(wanted["schema"]).decode())))
         body: dict[str, Any] = {"model": self.model}
-        if self.instructions:
-            body["instructions"] = self.instructions
-        body["input"] = [*_items(self.context, step), _question(self.question)]
-        body["stream"] = True
-        body["store"] = False
-        if include:
-            body["include"] = ["reasoning.encrypted_content"]
+        if instructions:
+            body["instructions"] = instructions
+        body |= {"input": items, "stream": True, "store": False}
+        if form.include and "include" not in self.options:
+            body["include"] = [ENCRYPTED_REASONING]
+        body |= without_nulls(self.options)
+        if wanted and form.text_format:  # only now, because a null in a schema is a value
+            text = body.get("text")
+            body["text"] = {**(text if isinstance(text, dict) else {}), "format": wanted}
+            if form.grammar:
+                body["json_schema"] = wanted["schema"]
         return body
 
 
@@ -97,11 +140,11 @@ def size_of(items: Iterable[dict[str, Any]]) -> int:
 def forms(turns: Sequence[ContextTurn], begin: int) -> Iterator[int]:
     """The steps of the ladder from `begin` on, each only if its items differ from those of the step before.
 
-    A ladder that begins with its last step has the one before it as another.
+    A ladder that begins with plain text has the form before it as another.
     """
     yield begin
     sent = context_items(turns, begin)
-    for step in range(begin + 1, PLAIN_TEXT + 1) or (MESSAGES_ONLY,):
+    for step in (*range(begin + 1, NO_FILES + 1), *((MESSAGES_ONLY,) if begin >= PLAIN_TEXT else ())):
         items = context_items(turns, step)
         if items != sent:
             yield step
@@ -111,7 +154,7 @@ def forms(turns: Sequence[ContextTurn], begin: int) -> Iterator[int]:
 def _items(turns: Iterable[ContextTurn], step: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for turn in turns:
-        items.append(_question(turn.user))
+        items.append(_question(_parts(turn, step)))
         items += _answer(turn, step)
     return items
 
@@ -125,8 +168,14 @@ def encode(body: Any) -> bytes:
         return _SURROGATE.sub("\ufffd", json.dumps(body, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
-def _question(text: str) -> dict[str, Any]:
-    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+def _question(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": parts}
+
+
+def _parts(turn: ContextTurn, step: int) -> list[dict[str, Any]]:
+    if not turn.input:
+        return [text_part(turn.user)]
+    return turn.input if step < NO_FILES else without_files(turn.input)
 
 
 def _answer(turn: ContextTurn, step: int) -> list[dict[str, Any]]:

@@ -14,7 +14,9 @@ from mino.text import one_line
 class Server:
     """The server to ask. `key_source` names where the key came from; `timeout` is the idle limit in seconds.
 
-    `context_tokens` is how many tokens question and answer may have together, if that is known.
+    `context_tokens` is how many tokens question and answer may have together, if that is known; `output_tokens` how
+    many an answer may have if the request does not say it. With `has_grammars` it is llama.cpp, which makes an answer
+    fit the schema in its own field `json_schema`, and ignores `text.format`.
     """
 
     base_url: str
@@ -23,14 +25,19 @@ class Server:
     timeout: float
     retries: int
     context_tokens: int | None = None
+    output_tokens: int | None = None
+    has_grammars: bool = False
 
 
 def check_base_url(url: str) -> str:
-    """`url` without one trailing slash. Raises Misconfigured if no request can go there; never repeats a password."""
+    """`url` without one slash at the end of its path.
+
+    Raises Misconfigured if no request can go there; never repeats a password.
+    """
     authority = url.partition("://")[2].partition("/")[0] or url.partition("/")[0]
     if "@" in authority:
         raise Misconfigured("the base URL has a user name or password in it", "remove it, and export OPENAI_API_KEY=…")
-    quoted = f"the base URL '{one_line(url)}'"
+    quoted = f"the base URL '{one_line(without_query(url))}'"
     if re.search(r"[\s\x00-\x1f\x7f\\]", url):
         raise Misconfigured(f"{quoted} contains white space, a control character or a backslash")
     try:
@@ -42,9 +49,21 @@ def check_base_url(url: str) -> str:
         raise Misconfigured(f"{quoted} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise Misconfigured(f"{quoted} does not begin with http:// or https:// and a host", "--base-url http://…/v1")
-    if parts.query or parts.fragment:
-        raise Misconfigured(f"{quoted} has a query or fragment, and /responses cannot be added to it")
-    return url.removesuffix("/")
+    if parts.fragment:
+        raise Misconfigured(f"{quoted} has a fragment, which is never sent", "remove it")
+    base, mark, query = url.partition("?")
+    return base.removesuffix("/") + mark + query
+
+
+def endpoint(base_url: str, path: str) -> str:
+    """The URL of `path` under `base_url`, whose query stays at the end. Raises Misconfigured."""
+    base, mark, query = check_base_url(base_url).partition("?")
+    return f"{base}/{path}{mark}{query}"
+
+
+def without_query(url: str) -> str:
+    """`url` as messages show it: a query may hold what nobody should read."""
+    return url.partition("?")[0]
 
 
 def check_key(key: str | None, source: str) -> str | None:

@@ -19,6 +19,7 @@ class Shown:
 
     def __init__(self) -> None:
         self.refusal = False
+        self._before_refusal = 0  # pieces
         self._pieces: list[str] = []
         self._parts: dict[Part, list[str]] = {}
         self._part: Part | None = None
@@ -29,6 +30,13 @@ class Shown:
     def text(self) -> str:
         """All that was shown: one message a paragraph, a newline between two of them."""
         return "".join(self._pieces)
+
+    @property
+    def whole_text(self) -> str:
+        """All that was shown, with `Model refused: `, which `text` is without."""
+        if not self.refusal:
+            return self.text
+        return "".join([*self._pieces[: self._before_refusal], REFUSED, *self._pieces[self._before_refusal :]])
 
     def more(self, text: str) -> str:
         """A clean piece of the part that had the last one: only the text is new."""
@@ -97,8 +105,9 @@ class Shown:
         self.refusal = self.refusal or refuses
         if begun and (other or refuses):
             self._pieces.append("\n")
-            return "\n" + REFUSED * refuses
-        return REFUSED * refuses
+        if refuses:
+            self._before_refusal = len(self._pieces)
+        return "\n" * (begun and (other or refuses)) + REFUSED * refuses
 
     def _put(self, text: str) -> str:
         if text:

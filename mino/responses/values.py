@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any
 
-from mino.text import whole_characters
+from mino.text import json_flaw, whole_characters
 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _DIGITS = 4000  # of an integer
@@ -34,6 +34,63 @@ def read_json(data: bytes) -> Any:
             return None
     except ValueError:
         return None
+
+
+class NotJson(ValueError):
+    """What cannot be JSON, with the place."""
+
+
+def parse_strictly(text: str, levels: int = _PARSED) -> Any:
+    """`text` as JSON by RFC 8259, nothing mended. Raises NotJson, or ValueError for JSON that no request can hold.
+
+    That is JSON with a key twice in one object, half of a character, a number that is not finite, an integer of more
+    than 4,000 digits, or more `levels` of nesting.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            flaws.append("found a key twice in one object")
+        return value
+
+    def integer(digits: str) -> int:
+        if (number := _integer(digits)) is None:
+            flaws.append(f"found an integer of more than {_DIGITS} digits")
+        return number or 0
+
+    flaws: list[str] = []
+    try:
+        value = json.loads(text, object_pairs_hook=unique, parse_int=integer, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise NotJson(f"not JSON: {json_flaw(error)} (line {error.lineno}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError(f"found more than {levels} levels of nesting") from None
+    if flaws:
+        raise ValueError(flaws[0])
+    check_value(value, levels)
+    return value
+
+
+def check_value(value: Any, levels: int = _PARSED) -> None:
+    """Raise ValueError if `value` cannot be written as JSON in UTF-8, or is nested deeper than `levels`."""
+    if isinstance(value, dict | list):
+        if not levels:
+            raise ValueError("found too many levels of nesting")
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_value(inner, levels - 1)
+        if isinstance(value, dict):
+            for key in value:
+                check_value(key, levels)
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("found half of a character") from None
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("found a number that is not finite")
+    elif value is not None and not isinstance(value, bool | int):
+        raise ValueError(f"found a {type(value).__name__}, which JSON does not have")
 
 
 def exact(value: dict[str, Any], data: bytes) -> dict[str, Any]:
@@ -103,4 +160,4 @@ def _double(digits: str) -> float | None:
 
 
 def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+    raise NotJson(f"{name} is not JSON")

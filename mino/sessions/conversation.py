@@ -69,9 +69,10 @@ class Conversation:
         self.journal.append(*records)
         for record in records:
             if record["type"] == "user_message":
-                self._turn = Turn(self.turns + 1, record["turn_id"], record["text"], 0, 0, 0)
+                self._turn = Turn(self.turns + 1, record["turn_id"], record["text"], 0, 0, 0, input=record.get("input"))
             elif self._turn and record["type"] == "assistant_message":
                 self._turn.assistant, self._turn.output = record["text"], record.get("output")
+                self._turn.model, self._turn.usage = record.get("model"), record.get("usage")
             elif self._turn and record["type"] == "turn_end":
                 self._turn.status = record["status"]
                 self.turns += 1

@@ -8,8 +8,10 @@ arrives and no buffer is left to fail at exit.
 import os
 import re
 import select
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Protocol
 
 from mino import signals
 from mino.errors import MinoError, ReaderGone, StorageFailed
@@ -17,6 +19,18 @@ from mino.text import shell_word, visible, visible_json, visible_message, width
 
 STDOUT = 1
 STDERR = 2
+
+
+def keep_stderr() -> None:
+    """From now on write to a copy of stderr, so that what a library in C writes there itself goes nowhere."""
+    global STDERR
+    with suppress(OSError):  # it is closed
+        own = os.dup(STDERR)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, STDERR)
+        os.close(nowhere)
+        STDERR = own
+        sys.stderr = os.fdopen(own, "w", 1, "utf-8", "backslashreplace", closefd=False)
 
 
 def is_terminal(fd: int) -> bool:
@@ -150,16 +164,25 @@ def clear_passing() -> None:
         _send(fd, b"\r" + b" " * min(columns, _columns(fd) - 1) + b"\r")
 
 
+class Patience(Protocol):
+    """What is shown while nothing comes, as `mino.terminal.waiting` has it."""
+
+    def begin(self) -> None: ...
+    def take_word(self) -> None: ...
+    def end(self) -> None: ...
+
+
 class AnswerStream:
     """stdout while one answer arrives: a broken pipe ends it, a full disk does not.
 
-    `label` is shown before the first piece. `failure` is set if stdout cannot be written: the turn is still finished
-    and saved (mino-ask(1), When it is interrupted).
+    `label` is shown before the first piece, `waiting` while nothing comes. `failure` is set if stdout cannot be
+    written: the turn is still finished and saved (mino-ask(1), When it is interrupted).
     """
 
-    def __init__(self, label: str = "") -> None:
+    def __init__(self, label: str = "", waiting: Patience | None = None) -> None:
         self.failure: StorageFailed | None = None
         self._label = label
+        self._waiting = waiting
         self._last = "\n"
 
     def begin(self) -> None:
@@ -167,11 +190,15 @@ class AnswerStream:
         if self._label:
             show("\n")
             show_waiting(f"{self._label}...")
+        if self._waiting:
+            self._waiting.begin()
 
     def show(self, text: str) -> None:
         """Show the next piece of the answer. Raises ReaderGone."""
         if text and not self.failure:
             text, self._label = self._label + text, ""
+            if self._waiting:
+                self._waiting.take_word()
             self._last = text[-1]  # before it is shown: a signal that comes right after would leave the line open
             try:
                 show(text)
@@ -184,6 +211,8 @@ class AnswerStream:
         A reader that is gone does not get it, and does not hide the failure that ended the answer.
         """
         with suppress(ReaderGone):
+            if self._waiting:
+                self._waiting.end()
             clear_passing()
             if self._last != "\n" and not is_stuck():
                 self.show("\n")

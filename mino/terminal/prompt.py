@@ -75,11 +75,12 @@ class Lines:
             raise StorageFailed(f"cannot read standard input: {error.strerror}") from None
 
 
-def read_prompt(words: Sequence[str]) -> str:
+def read_prompt(words: Sequence[str], *, attaches_input: bool = False) -> str:
     """The question: the words, and standard input too if one of them is `-`, or if there are none.
 
     With words alone standard input is not read: it has the loop's lines in `while read`, and may be a pipe that never
-    ends under a supervisor. Raises UsageMistake for no question, InvalidData if it is not text.
+    ends under a supervisor. With `attaches_input` it is a file's content. Raises UsageMistake for no question,
+    InvalidData if it is not text.
     """
     spoken = b" ".join(os.fsencode(word.removeprefix(BYTE_ORDER_MARK)) for word in words if word != "-")
     prompt = spoken
@@ -88,7 +89,7 @@ def read_prompt(words: Sequence[str]) -> str:
             raise UsageMistake("no question was given", "mino ask 'QUESTION'")
         read = _without_newlines(read_stdin().removeprefix(BYTE_ORDER_MARK.encode()))
         prompt = b"\n\n".join(filter(None, (spoken, read)))
-    elif output.is_terminal(output.STDERR) and _is_pipe():
+    elif not attaches_input and output.is_terminal(output.STDERR) and _is_pipe():
         output.notice("standard input is not read; - reads it")
     text = to_text(prompt)
     if not text.strip():

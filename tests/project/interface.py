@@ -8,8 +8,8 @@ import click
 
 from mino import errors
 from mino.cli import cli
-from mino.key import KEY_VARIABLE
-from mino.settings import OPTIONS
+from mino.settings import KEY_VARIABLE
+from mino.values import OPTIONS
 from tests.project.pages import ROOT
 
 SOURCES = sorted((ROOT / "mino").rglob("*.py"))

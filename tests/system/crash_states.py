@@ -259,7 +259,7 @@ class Crashes:
             name = next(
                 (content.decode().strip() for path, content in now.items() if content and _is_current(path)), ""
             )
-        paths = [path for path in disk.unsettled() if path in touched or _concerns(command, name, path)]
+        paths = [path for path in disk.unsettled() if path in touched or _concerns(command, name, path, now)]
         if paths:
             self.flaws.append(f"{story}: not synced: {', '.join(paths)}")
 
@@ -281,14 +281,15 @@ def _is_current(path: str) -> bool:
     return os.path.basename(path) == "current"
 
 
-def _concerns(command: Command, conversation: str, path: str) -> bool:
+def _concerns(command: Command, conversation: str, path: str, now: Tree) -> bool:
     """Whether `command`, which writes `conversation`, relies on what is at `path`, though it does not touch it."""
     folder, name = os.path.split(path)
     own, others = ("saved", "sessions") if conversation else ("sessions", "saved")
     if _is_current(path):  # a temporary file of it is removed by the next command that changes it
         return command.words[1:2] != [] and command.words[1] in CURRENT
     if own == os.path.basename(folder):
-        return name.startswith(conversation)
+        # A copy like `work.~…~` is removed as a conversation of its own: who is killed meanwhile promised nothing.
+        return name.startswith(conversation) and not (name.startswith(f"{conversation}.~") and path not in now)
     return others not in (name, os.path.basename(folder)) and not name.startswith(TEMPORARY)
 
 

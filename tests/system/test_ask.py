@@ -83,11 +83,13 @@ def test_json_is_one_object_after_its_schema(mino: Program, server: ScriptedServ
         "session": None,
         "status": "completed",
         "text": "巴黎 🗼",
+        "parsed": None,
         "refusal": False,
         "model": "m-1",
         "response_id": "resp_1",
         "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5},
         "output": [message("巴黎 🗼")],
+        "error": None,
     }
 
 

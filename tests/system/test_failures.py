@@ -5,12 +5,14 @@ import os
 import signal
 import socket
 
+import jsonschema
 import pytest
 
 from tests import homes
-from tests.server import Reply, ScriptedServer, completed, delta, ended, error, events
-from tests.system.program import Program, sent_texts
+from tests.server import Reply, ScriptedServer, body, completed, delta, ended, error, events
+from tests.system.program import ROOT, Program, sent_texts
 
+ANSWER = json.loads((ROOT / "schemas" / "answer.v1.schema.json").read_text())
 PAGE = Reply([b"<html><body>502 Bad Gateway</body></html>"], 200, {"content-type": "text/html"}, "length")
 
 
@@ -59,12 +61,50 @@ def test_a_failure_after_some_text(mino: Program, reply: Reply, said: str) -> No
     assert len(server.requests) == 1  # nothing is asked again once something was shown
 
 
-def test_with_json_a_failure_leaves_stdout_empty(mino: Program) -> None:
+def test_with_json_a_broken_stream_is_asked_again(mino: Program) -> None:
     with ScriptedServer(events(delta("half"), ending="cut"), error(400, "no"), always=completed("ok")) as server:
         failed = mino.run("ask", "--json", "q", server=server)
-        assert (failed.status, failed.out) == (69, "")
+        assert (failed.status, failed.json["text"], failed.json["error"]["http_status"]) == (69, "", 400)
         # Nothing was shown before the stream broke, so it was tried again; the second failure ended it.
         assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "text", "known"),
+    [
+        (error(401, "no"), 77, "", (401, None)),
+        (error(429, "slow", headers={"retry-after": "900"}), 69, "", (429, 900)),
+        (error(503, "busy"), 69, "", (503, None)),
+        (events(delta("半"), ended("failed", error={"message": "Sorry"})), 69, "半", (None, None)),
+        (events(delta("半"), ending="cut"), 69, "半", (None, None)),
+        (events(delta("半"), 20.0), 69, "半", (None, None)),
+        (events(ended(output=[])), 69, "", (None, None)),
+        (body(b"<html>", "text/html"), 69, "", (None, None)),
+    ],
+)
+def test_with_json_a_failure_of_the_service_is_an_object(
+    mino: Program, reply: Reply, status: int, text: str, known: tuple[int | None, float | None]
+) -> None:
+    mino.environ["OPENAI_API_KEY"] = "sk-1"
+    with ScriptedServer(reply) as server:
+        failed = mino.run("ask", "--json", "--retries", "0", "--timeout", "0.5", "q", server=server)
+    jsonschema.validate(failed.json, ANSWER)
+    assert failed.status == status
+    said = failed.json["error"]
+    assert (said["http_status"], said["retry_after"]) == known and f"mino: {said['message']}\n" in failed.err
+    assert (failed.json["status"], failed.json["text"], failed.json["output"]) == ("failed", text, [])
+    assert failed.json["turn_id"] == mino.records()[0]["turn_id"] and mino.types() == ["user_message", "failed"]
+
+
+def test_with_json_what_is_no_failure_of_the_service_prints_nothing(mino: Program) -> None:
+    nowhere = ("--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+    assert mino.run("ask", "--json", *nowhere, "q").json["error"]["http_status"] is None
+    for words, status in ((["--base-url", "ftp://x"], 78), (["--wait", "x"], 2), (["--instructions", "none"], 66)):
+        ended = mino.run("ask", "--json", *words, "q")
+        assert (ended.status, ended.out) == (status, "")
+    mino.session.write_bytes(b"}\n" + mino.session.read_bytes())
+    damaged = mino.run("ask", "--json", *nowhere, "q")
+    assert (damaged.status, damaged.out) == (65, "")
 
 
 def test_no_server_is_there(mino: Program) -> None:

@@ -10,6 +10,7 @@ import pytest
 from mino import key as module
 from mino.errors import Misconfigured
 from mino.key import find_key
+from mino.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +24,14 @@ def no_child_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 def test_the_key_comes_from_the_variable_without_its_white_space() -> None:
     environ = {"OPENAI_API_KEY": " sk-1\r\n"}
-    assert find_key(environ, "echo other", is_needed=True) == ("sk-1", "OPENAI_API_KEY")
+    assert find_key(Settings(api_key_command="echo other"), environ) == ("sk-1", "OPENAI_API_KEY")
 
 
 def test_without_a_key_only_a_named_server_is_asked() -> None:
     with pytest.raises(Misconfigured, match="no key") as caught:
-        find_key({"OPENAI_API_KEY": " "}, None, is_needed=True)
+        find_key(Settings(), {"OPENAI_API_KEY": " "})
     assert all(way in caught.value.hint for way in ("OPENAI_API_KEY", "--base-url", "--local"))
-    assert find_key({}, None, is_needed=False) == (None, "OPENAI_API_KEY")
+    assert find_key(Settings(base_url="http://x"), {}) == (None, "OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_without_a_key_only_a_named_server_is_asked() -> None:
     ],
 )
 def test_the_key_comes_from_a_command(command: str | list[str], key: str) -> None:
-    assert find_key({}, command, is_needed=True) == (key, "api_key_command")
+    assert find_key(Settings(api_key_command=command), {}) == (key, "api_key_command")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_the_key_comes_from_a_command(command: str | list[str], key: str) -> Non
 )
 def test_a_command_that_gives_no_key_is_told(command: str | list[str], words: str) -> None:
     with pytest.raises(Misconfigured, match=words) as caught:
-        find_key({}, command, is_needed=True)
+        find_key(Settings(api_key_command=command), {})
     assert "secret" not in caught.value.message
 
 
@@ -75,4 +76,4 @@ def test_a_command_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "KEY_COMMAND_SECONDS", 0.1)
     for command in ("exec >&-; exec sleep 600", "yes sk-secret", "echo sk-secret; exec sleep 600"):
         with pytest.raises(Misconfigured, match="did not finish within"):
-            find_key({}, command, is_needed=True)
+            find_key(Settings(api_key_command=command), {})

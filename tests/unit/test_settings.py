@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from mino.config import Config, read_config
 from mino.errors import Misconfigured, UsageMistake
 from mino.home import Home
-from mino.settings import FILE_ONLY, OPTIONS, Limit, Settings, read_config, settle
+from mino.settings import Settings, settle
+from mino.values import FILE_ONLY, OPTIONS, Limit
 
 
 @pytest.fixture
@@ -18,6 +20,11 @@ def home(tmp_path: Path) -> Home:
 def configure(home: Home, text: str | bytes) -> Home:
     Path(home.config).write_bytes(text if isinstance(text, bytes) else text.encode())
     return home
+
+
+def settled(home: Home | None, environ: dict[str, str] | None = None, **flags: object) -> Settings:
+    """The settings, whatever their sources are."""
+    return settle(flags, environ or {}, home)._replace(sources={})
 
 
 def field(name: str) -> str:
@@ -32,6 +39,10 @@ SAMPLES: dict[str, list[tuple[str, Any]]] = {
     "instructions": [("a b.md", "a b.md"), ("/b", "/b"), ("灵魂.md", "灵魂.md"), ("d", "d")],
     "wait": [("1", 1.0), ("2.5", 2.5), ("0", 0.0), ("4", 4.0)],
     "timeout": [("1", 1.0), ("0.5", 0.5), ("3", 3.0), ("4", 4.0)],
+    "service": [("阿里", "阿里"), ("b", "b"), ("c", "c"), ("d", "d")],
+    "system": [("", ""), ("Be brief.\n要简短。", "Be brief.\n要简短。"), ("c", "c"), ("d", "d")],
+    "stream": [("0", False), ("yes", True), ("1", True), ("no", False)],
+    "usage": [("1", True), ("no", False), ("0", False), ("yes", True)],
     "retries": [("0", 0), ("1", 1), ("5", 5), ("4", 4)],
 }
 
@@ -42,13 +53,15 @@ def test_every_option_has_samples() -> None:
 
 def test_the_defaults() -> None:
     assert settle({}, {}, None) == Settings()
-    assert Settings() == Settings(None, None, False, Limit(None, None), None, 0, 300, 2, "items", 20, None)
+    assert Settings(base_url=None, wait=0, timeout=300, retries=2, replay="items", warn_turns=20) == Settings()
+    assert Settings(stream=True, usage=False, api_key_env="OPENAI_API_KEY", local_context=8192) == Settings()
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_strongest_place_wins(name: str, home: Home) -> None:
     (flag, by_flag), (mine, by_mine), (other, by_other), (file, by_file) = SAMPLES[name]
-    configure(home, f"{name} = '{file}'\n")
+    services = "" if name != "service" else "".join(f"[services.'{each}']\n" for each, _ in SAMPLES[name])
+    configure(home, f"{name} = '{file}'\n{services}")
     environ: dict[str, str] = {}
     if name == "instructions":
         by_file = str(Path(home.path, by_file))
@@ -79,10 +92,20 @@ def test_the_file_takes_toml_values_and_both_spellings(home: Home) -> None:
         'base_url = "http://x"\nlocal = true\nretries = 1\nwait = 1.5\ntimeout = 2\ncontext = 7\n'
         'replay = "text"\nwarn_turns = 5\napi_key_command = ["pass", "show", "钥匙"]\n',
     )
-    expected = Settings(None, "http://x", True, Limit(7), None, 1.5, 2, 1, "text", 5, ["pass", "show", "钥匙"])
-    assert settle({}, {}, home) == expected
+    expected = Settings(
+        base_url="http://x",
+        local=True,
+        context=Limit(7),
+        wait=1.5,
+        timeout=2,
+        retries=1,
+        replay="text",
+        warn_turns=5,
+        api_key_command=["pass", "show", "钥匙"],
+    )
+    assert settled(home) == expected
     configure(home, 'base-url = "http://x"\nwarn-turns = 5\nlocal = 0\ncontext = "all"\napi-key-command = "pass"')
-    assert settle({}, {}, home) == Settings(base_url="http://x", warn_turns=5, api_key_command="pass")
+    assert settled(home) == Settings(base_url="http://x", local=False, warn_turns=5, api_key_command="pass")
 
 
 @pytest.mark.parametrize(
@@ -188,8 +211,8 @@ def test_a_bad_value_is_refused_where_it_was_given(name: str, value: str) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("model = 5", "bad value '5' for model in"),
-        ("model = ''", "bad value '' for model in"),
+        ("model = 5", "line 1: bad value '5' for model: expected"),
+        ("model = ''", "line 1: bad value '' for model: expected"),
         ('instructions = "a\\u0000b"', "expected the path of a file"),
         ("local = 'maybe'", "expected 1 or 0"),
         ("local = 2", "expected 1 or 0"),
@@ -205,10 +228,10 @@ def test_a_bad_value_is_refused_where_it_was_given(name: str, value: str) -> Non
         ("api_key_command = []", "expected a command"),
         ("api_key_command = ['a', 1]", "expected a command"),
         ("api_key_command = ' '", "expected a command"),
-        ("modle = 'x'", "the unknown setting 'modle'"),
+        ("modle = 'x'", "line 1: unknown setting 'modle'"),
         ("dry_run = true", "'dry_run'"),
         ("[mino]\nmodel = 'x'", "'mino'"),
-        ("model", "is not TOML"),
+        ("\nmodel\n", "line 2 is not TOML: Expected '=' after a key in a key/value pair (column 6)"),
         ("a = " + "[" * 5000, "is not TOML"),
         (b"model = '\xff'", "is not UTF-8 at byte 9"),
         (b"\xef\xbb\xbfmodel = '\xff'", "is not UTF-8 at byte 12"),
@@ -230,11 +253,11 @@ def test_a_password_in_a_url_is_not_repeated() -> None:
 
 
 def test_a_file_that_is_not_there_sets_nothing(home: Home) -> None:
-    assert read_config(home.config) == {}
+    assert read_config(home.config) == Config(home.config)
     Path(home.config).mkdir()
     with pytest.raises(Misconfigured, match="is neither a regular file nor a pipe"):
         read_config(home.config)
 
 
 def test_the_names_in_the_file_are_those_of_the_options(home: Home) -> None:
-    assert {field(name) for name in OPTIONS | FILE_ONLY} == set(Settings._fields)
+    assert {field(name) for name in OPTIONS | FILE_ONLY} == set(Settings._fields) - {"api_key_env", "sources"}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mino import watch as module
 from mino.errors import ReaderGone
 from mino.watch import Watch
 
@@ -113,3 +114,23 @@ def test_a_descriptor_that_cannot_be_polled_is_watched_no_more(pipe: tuple[int, 
     os.dup2(copy, write_end)
     os.close(copy)
     assert watch.wait(0) is False
+
+
+def test_it_ticks_about_once_a_second_while_it_waits(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SLICE", 0.01)
+    ticks: list[float] = []
+    watch = Watch(pipe[1], lambda: ticks.append(time.monotonic()))
+    bell, ringing = os.pipe()
+    assert watch.wait(0, bell) is False and ticks == []
+    assert watch.wait(0.1, bell) is False
+    assert 3 <= len(ticks) <= 10
+    watch.sleep(0.1)
+    assert len(ticks) <= 20
+    os.write(ringing, b"x")
+    before = len(ticks)
+    assert watch.wait(LONG, bell) is True and len(ticks) == before
+    os.close(pipe[0])
+    with pytest.raises(ReaderGone):
+        watch.wait(LONG)
+    for fd in (bell, ringing, os.dup(pipe[1])):
+        os.close(fd)

@@ -12,9 +12,10 @@ from mino.errors import InvalidData, NotFound, UsageMistake
 from mino.home import Home
 from mino.journal.ids import id_time
 from mino.sessions.place import set_current
-from mino.settings import Limit, Settings
+from mino.settings import Settings
 from mino.terminal import output
 from mino.text import local_time
+from mino.values import Limit
 from tests.homes import EACH_KIND, case, completed, hold, home_with, judge, open_home, session_path
 from tests.unit.journal.sample import FIRST, ITEM, SECOND, file_of, load, turn, two_turns
 

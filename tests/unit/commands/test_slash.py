@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mino.attachments import Attached
 from mino.commands import slash
 from mino.errors import MinoError, NotFound, SessionInUse, UsageMistake
 from mino.home import Home
@@ -12,9 +13,15 @@ from mino.responses.client import Client
 from mino.responses.server import Server
 from mino.sessions.held import Held
 from mino.sessions.place import Place, current_name
+from mino.terminal.waiting import Waiting
 from tests.homes import completed, hold, open_home, path_in, refuse_telling, saved_in, session_of, write
 
-MODEL = Model("m", "nowhere", Client(Server("http://127.0.0.1:9/v1", None, "", 1, 0), refuse_telling))
+MODEL = Model("m", "nowhere", Client(Server("http://127.0.0.1:9/v1", None, "", 1, 0), refuse_telling), Waiting("m"))
+
+
+def talk(held: Held) -> slash.Talk:
+    """A chat that holds that conversation."""
+    return slash.Talk(held, MODEL, Attached())
 
 
 @pytest.fixture
@@ -60,29 +67,29 @@ def test_usage_is_the_command_with_its_argument() -> None:
 def test_a_command_is_one_line_and_its_name_ends_at_any_blank(home: Home) -> None:
     with Held(home, None, 0, refuse_telling, None) as held:
         with pytest.raises(UsageMistake, match="unknown command '/usr/bin/python:'; nothing was sent"):
-            slash.run(held, "/usr/bin/python:\nnot found", MODEL)
+            slash.run(talk(held), "/usr/bin/python:\nnot found")
         with pytest.raises(UsageMistake, match="/clear takes one line"):
-            slash.run(held, "/clear\nthe table", MODEL)
-        assert list(slash.run(held, " /save\t两  个 \n", MODEL)) == ["saved 0 turns as '两  个'"]
+            slash.run(talk(held), "/clear\nthe table")
+        assert list(slash.run(talk(held), " /save\t两  个 \n")) == ["saved 0 turns as '两  个'"]
 
 
 @pytest.mark.parametrize("line", ["/save", "/load", "/clear now", "/sessions x", "/undo 1", "/exit now", "/help me"])
 def test_an_argument_that_lacks_or_that_is_too_much_is_a_mistake(home: Home, line: str) -> None:
     with Held(home, None, 0, refuse_telling, None) as held, pytest.raises(UsageMistake, match="takes ") as caught:
-        slash.run(held, line, MODEL)
+        slash.run(talk(held), line)
     assert caught.value.hint == slash.usage(line.split()[0])
 
 
 def test_a_chat_goes_from_one_conversation_to_another(home: Home) -> None:
     write(path_in(home, "北海"), completed(("一", "one")))
     with Held(home, None, 0, refuse_telling, None) as held:
-        assert list(slash.run(held, "/open 北海", MODEL)) == ["opened '北海': 1 turn"]
+        assert list(slash.run(talk(held), "/open 北海")) == ["opened '北海': 1 turn"]
         assert current_name(home, refuse_telling) == "北海" and held.conversation.place == Place(home, "北海")
-        assert list(slash.run(held, "/open 新的 🏕", MODEL)) == ["opened '新的 🏕': 0 turns"]  # made, as in a shell
+        assert list(slash.run(talk(held), "/open 新的 🏕")) == ["opened '新的 🏕': 0 turns"]  # made, as in a shell
         assert path_in(home, "新的 🏕").read_bytes() == b""
-        assert list(slash.run(held, "/open", MODEL)) == ["opened the unnamed conversation: 0 turns"]
+        assert list(slash.run(talk(held), "/open")) == ["opened the unnamed conversation: 0 turns"]
         assert current_name(home, refuse_telling) is None and held.conversation.place == Place(home, None)
-        assert list(slash.run(held, "/load 北海", MODEL)) == ["loaded '北海': 1 turn"]
+        assert list(slash.run(talk(held), "/load 北海")) == ["loaded '北海': 1 turn"]
         assert [turn.user for turn in held.conversation.context] == ["一"]
     assert session_of(Path(home.path)) == saved_in(Path(home.path))["北海"]
 
@@ -97,13 +104,13 @@ def test_what_cannot_be_opened_leaves_the_chat_where_it_is(home: Home) -> None:
             ("/load -x", UsageMistake),
         ):
             with pytest.raises(failure):
-                list(slash.run(held, line, MODEL))
+                list(slash.run(talk(held), line))
             assert held.conversation is before and current_name(home, refuse_telling) is None
 
 
 def test_a_conversation_needs_no_copy_under_its_own_name(home: Home) -> None:
     with Held(home, "北海", 0, refuse_telling, None) as held:
-        [told] = slash.run(held, "/save 北海", MODEL)
+        [told] = slash.run(talk(held), "/save 北海")
         assert told == "this is the conversation '北海'; there is nothing to save"
 
 
@@ -111,5 +118,5 @@ def test_hints_of_a_shell_are_those_of_the_chat(home: Home) -> None:
     with Held(home, None, 0, refuse_telling, None) as held:
         for line, hint in (("/load 没有", "/sessions"), ("/save -x", "/help")):
             with pytest.raises(MinoError) as caught:
-                list(slash.run(held, line, MODEL))
+                list(slash.run(talk(held), line))
             assert caught.value.hint == hint

@@ -1,6 +1,6 @@
 """Asking a server through the real client, and what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,11 +57,28 @@ def request(question: str = "What? 什么?", context: Sequence[ContextTurn] = ()
     return Request("m", None, context, question)
 
 
+class Collecting:
+    """A display that keeps what is shown; `before` is called with each piece first."""
+
+    def __init__(self, pieces: list[str], before: Callable[[str], object] = lambda text: None) -> None:
+        self.pieces = pieces
+        self.attempts = 0
+        self._before = before
+
+    def begin(self) -> None:
+        self.attempts += 1
+
+    def show(self, text: str) -> bool:
+        self._before(text)
+        self.pieces.append(text)
+        return True
+
+
 def put(asked: Client, what: Request | None = None, streamed: bool = True) -> Outcome:
     """Ask, and catch what Mino foresees; anything else is a failed test. Shown text must be stored text."""
     outcome = Outcome()
     try:
-        outcome.answer = asked.ask(what or request(), outcome.pieces.append if streamed else None)
+        outcome.answer = asked.ask(what or request(), Collecting(outcome.pieces) if streamed else None)
     except MinoError as error:
         outcome.error = error
     if outcome.answer and streamed:

@@ -29,6 +29,7 @@ class Turn:
     user: str
     assistant: str | None
     output: list[dict[str, Any]] | None
+    input: list[dict[str, Any]] | None = None
 
 
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}

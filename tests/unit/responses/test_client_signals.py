@@ -13,7 +13,7 @@ import pytest
 
 from mino.errors import Interrupted, ServiceFailed
 from tests.server import Reply, ScriptedServer, answer_events, completed, delta, ended, error, events, wait_until
-from tests.unit.responses.asking import client, put, request
+from tests.unit.responses.asking import Collecting, client, put, request
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def test_signal_while_reading() -> None:
     shown: list[str] = []
     with ScriptedServer(events(delta("half"), 30.0, ended())) as server:
         with interrupted_when(lambda: wait_until(lambda: bool(shown))):
-            client(server).ask(request(), shown.append)
+            client(server).ask(request(), Collecting(shown))
         assert shown == ["half"]
         assert server.requests[0].hung_up.wait(5)
 
@@ -174,7 +174,7 @@ def test_fast_stream_does_not_run_ahead_of_a_slow_reader() -> None:
     reply = Reply(steps, headers={"content-type": "text/event-stream"})  # type: ignore[arg-type]
     with ScriptedServer(reply) as server:
         with pytest.raises(ServiceFailed):
-            client(server).ask(request(), show)
+            client(server).ask(request(), Collecting([], show))
         assert shown == 600 * 700 * 60
 
 

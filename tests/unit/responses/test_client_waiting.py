@@ -24,7 +24,7 @@ from tests.server import (
     message,
     wait_until,
 )
-from tests.unit.responses.asking import ask, client, outcome_of, put, request
+from tests.unit.responses.asking import Collecting, ask, client, outcome_of, put, request
 
 PING = b": ping\n\n"
 
@@ -160,7 +160,7 @@ def test_reader_that_goes_between_two_words(pipe: tuple[int, int]) -> None:
     with ScriptedServer(events(delta("half"), 30.0, ended())) as server:
         close_when(lambda: wait_until(lambda: bool(shown)), reader)
         with pytest.raises(ReaderGone):
-            client(server, watch=writer).ask(request(), shown.append)
+            client(server, watch=writer).ask(request(), Collecting(shown))
 
 
 def test_reader_that_goes_in_a_retry_wait(pipe: tuple[int, int]) -> None:
@@ -202,7 +202,7 @@ def test_what_show_raises_passes_through_and_the_connection_closes() -> None:
 
     with ScriptedServer(events(delta("half"), 30.0, ended())) as server:
         with pytest.raises(ReaderGone):
-            client(server).ask(request(), show)
+            client(server).ask(request(), Collecting([], show))
         assert server.requests[0].hung_up.wait(5)
 
 

@@ -12,6 +12,7 @@ from mino.responses.request import (
     MESSAGES_ONLY,
     PLAIN_TEXT,
     WITHOUT_IDS,
+    Form,
     Request,
     context_items,
     encode,
@@ -29,6 +30,7 @@ class Turn:
     user: str
     assistant: str | None
     output: list[dict[str, Any]] | None = None
+    input: list[dict[str, Any]] | None = None
 
 
 def replayed(output: list[dict[str, Any]], step: int, text: str = "answer") -> list[dict[str, Any]]:
@@ -80,7 +82,7 @@ def test_no_instructions_no_key(instructions: str | None) -> None:
 def test_only_include_can_be_dropped() -> None:
     request = Request("m", "i", [Turn("q", "a", [ANSWER])], "q")
     for step in STEPS:
-        body = request.body(step, include=False)
+        body = request.body(Form(step, include=False))
         assert "include" not in body
         assert body["store"] is False
         assert body["stream"] is True
@@ -217,7 +219,7 @@ def test_text_is_sent_as_itself() -> None:
 def test_ten_thousand_turns(step: int) -> None:
     part: dict[str, Any] = {"type": "output_text", "text": "answer", "annotations": [], "logprobs": None}
     turns = [Turn(f"question {n}", "answer", [REASONING, message("", content=[part])]) for n in range(10_000)]
-    assert len(encode(Request("m", None, turns, "q").body(step))) > 1_000_000
+    assert len(encode(Request("m", None, turns, "q").body(Form(step)))) > 1_000_000
 
 
 def test_as_many_whole_turns_as_the_bytes_hold_from_the_newest_on() -> None:
