@@ -11,7 +11,7 @@ from mino.key import find_key
 from mino.responses.client import Client
 from mino.responses.options import check_options
 from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
-from mino.responses.server import Server
+from mino.responses.server import Server, without_query
 from mino.settings import DEFAULT_BASE_URL, DEFAULT_MODEL, Settings
 from mino.terminal import output
 from mino.terminal.waiting import Waiting
@@ -58,7 +58,7 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
         key, source = find_key(settings, environ)
         base_url = settings.base_url or DEFAULT_BASE_URL
         server = Server(base_url, key, source, settings.timeout, settings.retries)
-        yield _model(settings.model or DEFAULT_MODEL, f"at {base_url}", server, settings)
+        yield _model(settings.model or DEFAULT_MODEL, f"at {without_query(base_url)}", server, settings)
 
 
 def _model(name: str, place: str, server: Server, settings: Settings) -> Model:

@@ -3,14 +3,16 @@
 import os
 import signal
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from mino import key as module
 from mino.errors import Misconfigured
+from mino.home import Home
 from mino.key import find_key
-from mino.settings import Settings
+from mino.settings import Settings, settle
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +79,48 @@ def test_a_command_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) ->
     for command in ("exec >&-; exec sleep 600", "yes sk-secret", "echo sk-secret; exec sleep 600"):
         with pytest.raises(Misconfigured, match="did not finish within"):
             find_key(Settings(api_key_command=command), {})
+
+
+SERVICES = """
+[services.a]
+base_url = "http://a"
+api_key_env = "A_KEY"
+[services.b]
+base_url = "http://b"
+api_key_command = "echo sk-b"
+[services.none]
+base_url = "http://none"
+[services.openai]
+api_key_env = "O_KEY"
+"""
+OWN = {"http://a": "sk-a", "http://b": "sk-b", "http://none": None, None: "sk-o"}
+
+
+def test_a_key_goes_with_the_address_of_its_own_service_whatever_chose_them(tmp_path: Path) -> None:
+    names, addresses = (None, "a", "b", "none", "openai"), (None, "http://a", "http://b", "http://x")
+    config = tmp_path / "config.toml"
+    keys = {"A_KEY": "sk-a", "O_KEY": "sk-o", "OPENAI_API_KEY": "sk-open"}
+    for by_file in names:
+        config.write_text((f"service = '{by_file}'\n" if by_file else "") + SERVICES)
+        for variable, flag, ours, theirs, given in product(names, names, addresses, addresses, addresses):
+            sources = {"MINO_SERVICE": variable, "MINO_BASE_URL": ours, "OPENAI_BASE_URL": theirs}
+            environ = keys | {name: value for name, value in sources.items() if value}
+            settings = settle({"service": flag, "base_url": given}, environ, Home(str(tmp_path), is_default=False))
+            if settings.api_key_command:  # which is not run each time
+                key: str | None = "sk-b"
+            else:
+                key, _ = find_key(settings, environ)
+            chosen = flag or variable or by_file
+            replaced = given or (None if flag or variable else ours or theirs)
+            if chosen and not replaced:
+                assert key == OWN[settings.base_url], (by_file, sources, flag, given)
+            else:
+                assert key == "sk-open" and settings.base_url == replaced, (by_file, sources, flag, given)
+
+
+def test_a_variable_of_a_service_that_is_unset_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(SERVICES)
+    home = Home(str(tmp_path), is_default=False)
+    for environ in ({}, {"A_KEY": ""}, {"A_KEY": " \n"}):
+        with pytest.raises(Misconfigured, match="A_KEY is not set, and service 'a' names it for its key"):
+            find_key(settle({"service": "a"}, environ, home), environ | {"OPENAI_API_KEY": "sk-open"})
