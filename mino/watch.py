@@ -22,6 +22,7 @@ class Watch:
 
     def __init__(self, fd: int | None, tick: Callable[[], None] | None = None) -> None:
         self._tick = tick
+        self._due = time.monotonic() + _SLICE
         self._fd = fd if fd is not None and _has_reader(fd) else None
         # macOS reports nothing unless an event is asked for. For a terminal or a socket it would then report input,
         # again and again; the write end of a pipe has none.
@@ -39,11 +40,15 @@ class Watch:
         It is looked at even if `seconds` are over.
         """
         deadline = time.monotonic() + seconds
-        while self._tick and (left := deadline - time.monotonic()) > _SLICE:
-            if self._wait(min(left, _SLICE), bell):
-                return True
-            self._tick()
-        return self._wait(deadline - time.monotonic() if self._tick else seconds, bell)
+        while True:
+            left = deadline - time.monotonic()
+            ready = self._wait(min(left, _SLICE) if self._tick else left, bell)
+            # Also if it is ready each time: what comes may be nothing that is shown.
+            if self._tick and time.monotonic() >= self._due:
+                self._due = time.monotonic() + _SLICE
+                self._tick()
+            if ready or not self._tick or left <= _SLICE:
+                return ready
 
     def _wait(self, seconds: float, bell: int | None) -> bool:
         poll = select.poll()
