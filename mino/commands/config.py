@@ -21,7 +21,7 @@ from mino.values import FILE_ONLY, OPTIONS, Limit
 
 _SECRET = re.compile("key|token|secret|password|auth", re.IGNORECASE)
 _SCHEMA = b'{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}'
-_QUESTION = 'Answer with the JSON object {"ok": true}.'
+_QUESTION = "Say hello."  # without the schema the answer is no JSON
 _FEWEST_TOKENS = 16  # that OpenAI takes as max_output_tokens
 
 

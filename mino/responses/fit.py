@@ -1,17 +1,16 @@
 """A JSON Schema that an answer must fit, judged by jsonschema (mino-ask(1), An answer of a given form). No I/O.
 
 Nothing is ever fetched: a reference leads into the same schema, or to one of the metaschemas that jsonschema has. A
-schema can be made so that a judgement takes years, by a pattern for example; after LIMIT seconds it is given up.
+schema can be made so that a judgement takes years, by a pattern for example, or more levels than a stack has. So each
+judgement has a process of its own, and after LIMIT seconds it is given up.
 """
 
 import json
-import os
 import re
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+from mino.apart import GivenUp, run_apart
 from mino.errors import InvalidData
 from mino.responses.strict import is_strict
 from mino.responses.values import NotJson, parse_strictly
@@ -20,10 +19,10 @@ from mino.text import BYTE_ORDER_MARK, one_line, shell_word
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
-LIMIT = 10.0  # seconds of one check
-_SIMPLIFY = "simplify the schema, or its patterns"
-_STDERR = 2
+LIMIT = 10.0  # seconds of one judgement
 _FENCES = ("```", "~~~")
+
+Outcome = TypeVar("Outcome")
 
 
 class Misfit(Exception):
@@ -41,14 +40,9 @@ class AnswerSchema(NamedTuple):
 
     file: str
     text_format: dict[str, Any]
-    judge: "Validator"
 
     def check(self, text: str, limit: float = LIMIT) -> Any:
         """The JSON value of `text`. Raises Misfit, and InvalidData if there is no judgement within `limit` seconds."""
-        with _judging(f"the check of the answer against '{self.file}'", limit):
-            return self._check(text)
-
-    def _check(self, text: str) -> Any:
         try:
             value = parse_strictly(text)
         except NotJson as flaw:
@@ -57,63 +51,79 @@ class AnswerSchema(NamedTuple):
             raise Misfit("$", str(flaw)) from None
         except ValueError as flaw:
             raise Misfit("$", str(flaw)) from None
-        try:
-            error = next(self.judge.iter_errors(value), None)
-        except (RecursionError, MemoryError):
-            raise
-        except Exception as failure:  # whatever jsonschema makes of a schema that no metaschema forbids
-            said = one_line(str(failure) or type(failure).__name__)
-            raise InvalidData(f"the answer cannot be checked against '{self.file}': {said}") from None
-        if error is not None:
-            raise Misfit(one_line(error.json_path), one_line(error.message))
+        schema = self.text_format["schema"]
+        what = f"the check of the answer against '{self.file}'"
+        misfit = _judge(lambda: _first_misfit(schema, value), what, limit)
+        if misfit:
+            raise Misfit(*misfit)
         return value
 
 
 def read_schema(data: bytes, file: str, limit: float = LIMIT) -> AnswerSchema:
     """The schema in `file` with the content `data`. Raises InvalidData if it is none, or refers to anything outside."""
-    with _judging(f"the check of the schema '{file}'", limit):
-        schema = _parse(data, file)
-        return AnswerSchema(file, _text_format(schema), _judge(schema, file))
-
-
-def _text_format(schema: Any) -> dict[str, Any]:
-    return {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
-
-
-def _parse(data: bytes, file: str) -> Any:
     try:
-        return parse_strictly(data.decode().removeprefix(BYTE_ORDER_MARK))
+        schema = parse_strictly(data.decode().removeprefix(BYTE_ORDER_MARK))
     except UnicodeDecodeError as error:
         raise InvalidData(f"'{file}' is not UTF-8 at byte {error.start}", f"file {shell_word(file)}") from None
     except ValueError as flaw:
         raise InvalidData(f"'{file}' is no JSON Schema: {flaw}") from None
-
-
-def _judge(schema: Any, file: str) -> "Validator":
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-    from jsonschema_specifications import REGISTRY
-
     if not isinstance(schema, dict | bool):
         raise InvalidData(f"'{file}' is no JSON Schema: found {one_line(json.dumps(schema), 60)}, expected an object")
-    draft: Any = Draft202012Validator
-    if isinstance(schema, dict) and "$schema" in schema:
-        named = schema["$schema"]
-        draft = validator_for(schema, default=cast(Any, None)) if isinstance(named, str) else None
-        if draft is None:
-            raise InvalidData(f"'{file}' has an unknown $schema: {one_line(json.dumps(named), 80)}")
+    said = _judge(lambda: _find_flaw(schema), f"the check of the schema '{file}'", limit)
+    if said:
+        raise InvalidData(f"'{file}' {said}")
+    text_format = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
+    return AnswerSchema(file, text_format)
+
+
+def _judge(work: Callable[[], Outcome], what: str, limit: float) -> Outcome:
+    _load()  # once here, and not in each child
+    try:
+        return run_apart(work, limit)
+    except GivenUp as given_up:
+        why = "needs too many levels, or too much memory" if given_up.in_time else f"takes longer than {limit:g} s"
+        raise InvalidData(f"{what} {why}", "simplify the schema, or its patterns") from None
+
+
+def _load() -> None:
+    import referencing.jsonschema  # noqa: F401
+
+
+def _draft(schema: Any) -> Any:
+    """The class that judges by `schema`; None if its `$schema` is unknown."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+
+    if not isinstance(schema, dict) or "$schema" not in schema:
+        return Draft202012Validator
+    return validator_for(schema, default=cast(Any, None)) if isinstance(schema["$schema"], str) else None
+
+
+def _first_misfit(schema: Any, value: Any) -> tuple[str, str] | None:
+    """Where `value` does not fit, and why; None if it fits."""
+    from jsonschema_specifications import REGISTRY
+
+    judge: Validator = _draft(schema)(schema, registry=REGISTRY)
+    error = next(judge.iter_errors(value), None)
+    return None if error is None else (one_line(error.json_path), one_line(error.message))
+
+
+def _find_flaw(schema: Any) -> str:
+    """Why `schema` cannot be used; empty if it can."""
+    from jsonschema.exceptions import SchemaError
+
+    draft = _draft(schema)
+    if draft is None:
+        return f"has an unknown $schema: {one_line(json.dumps(schema['$schema']), 80)}"
     try:
         draft.check_schema(schema)
     except SchemaError as error:
-        raise InvalidData(f"'{file}' is no JSON Schema: {error.json_path}: {one_line(error.message)}") from None
-    _check_parts(draft, schema, file)
-    judge: Validator = draft(schema, registry=REGISTRY)
-    return judge
+        return f"is no JSON Schema: {error.json_path}: {one_line(error.message)}"
+    return _find_flaw_in_parts(draft, schema)
 
 
-def _check_parts(draft: Any, schema: Any, file: str) -> None:
-    """Refuse a reference that does not lead anywhere inside, and a pattern that Python cannot compile."""
+def _find_flaw_in_parts(draft: Any, schema: Any) -> str:
+    """A reference that does not lead anywhere inside, or a pattern that Python cannot compile."""
     from jsonschema_specifications import REGISTRY
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import specification_with
@@ -135,83 +145,24 @@ def _check_parts(draft: Any, schema: Any, file: str) -> None:
             try:
                 found = resolver.lookup(reference)
             except (Unresolvable, ValueError, TypeError, KeyError, AttributeError):
-                where = one_line(reference, 80)
-                raise InvalidData(
-                    f"'{file}' has the {name} '{where}', which is not in it", "put the schema into the file, in $defs"
-                ) from None
+                return f"has the {name} '{one_line(reference, 80)}', which is not in it"
             if reference.startswith("#"):  # what is not a place of schemas by the draft may be used as one
                 waiting.append((specification.create_resource(found.contents), found.resolver))
-        _check_patterns(contents, file)
+        if flaw := _find_bad_pattern(contents):
+            return flaw
         # `true` and `false` are schemas too, and have nothing in them.
         inner = (each for each in part.subresources() if isinstance(each.contents, dict))
         waiting += [(each, resolver.in_subresource(each)) for each in inner]
+    return ""
 
 
-def _check_patterns(contents: dict[str, Any], file: str) -> None:
+def _find_bad_pattern(contents: dict[str, Any]) -> str:
     several = contents.get("patternProperties")
-    patterns = [contents.get("pattern"), *(several if isinstance(several, dict) else ())]
-    for pattern in patterns:
+    for pattern in (contents.get("pattern"), *(several if isinstance(several, dict) else ())):
         if not isinstance(pattern, str):
             continue
         try:
             re.compile(pattern)
         except (re.error, OverflowError) as error:
-            what = f"the pattern '{one_line(pattern, 60)}' in '{file}' cannot be used: {error}"
-            raise InvalidData(what, "write it as Python's re has it") from None
-
-
-class _TimeOver(BaseException):
-    """The time is over. It derives from BaseException, so that no `except Exception` of a library swallows it."""
-
-
-@contextmanager
-def _judging(what: str, seconds: float) -> Iterator[None]:
-    """Give up a judgement, in the main thread, that takes more `seconds`, or more levels than Python has.
-
-    Raises InvalidData, which says `what` was given up.
-    """
-    try:
-        with _limited(seconds), _quiet():
-            yield
-    except _TimeOver:
-        raise InvalidData(f"{what} takes longer than {seconds:g} s", _SIMPLIFY) from None
-    except RecursionError:
-        raise InvalidData(f"{what} needs too many levels", _SIMPLIFY) from None
-    except BaseException as failure:
-        if type(failure).__name__ != "PanicException":  # of rpds, which referencing uses, where no level is left
-            raise
-        raise InvalidData(f"{what} needs too many levels", _SIMPLIFY) from None
-
-
-@contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """Raise _TimeOver in this block after so many `seconds`; `re` lets signals in too."""
-
-    def stop(_signum: int, _frame: object) -> None:
-        raise _TimeOver
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let what a library writes to stderr itself go nowhere: a panic of rpds prints lines for programmers."""
-    try:
-        own = os.dup(_STDERR)
-    except OSError:  # it is closed
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, _STDERR)
-    os.close(nowhere)
-    try:
-        yield
-    finally:
-        os.dup2(own, _STDERR)
-        os.close(own)
+            return f"has a pattern that Python's re cannot use, '{one_line(pattern, 60)}': {error}"
+    return ""

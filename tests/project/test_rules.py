@@ -21,7 +21,7 @@ FLOORS = (
     {"context", "model", "turn", "attachments"},
     {"sessions", "bulk", "responses", "key"},
     {"settings"},
-    {"home", "journal", "formats", "terminal", "parallel", "config"},
+    {"home", "journal", "formats", "terminal", "parallel", "apart", "config"},
     {"disk", "signals", "watch", "values"},
     {"errors", "text"},
 )

@@ -54,7 +54,7 @@ REPEATS: dict[str, Reply] = {
     "no Responses server": Reply([KEY.encode()], headers={"content-type": "text/plain"}),
     "error event": events({"type": "error", "message": f"bad {KEY}"}),
     "data that is no JSON": events(f"data: {KEY}\n\n".encode()),
-    "redirect": Reply([], 302, {"location": f"https://elsewhere.invalid/?key={KEY}"}),
+    "redirect": Reply([], 302, {"location": f"https://elsewhere.invalid/{KEY}"}),
     "context overflow": error(400, f"context length {KEY}"),
 }
 

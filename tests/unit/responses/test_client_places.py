@@ -211,8 +211,8 @@ def test_socks_without_its_package(monkeypatch: pytest.MonkeyPatch, scheme: str)
     monkeypatch.setenv("all_proxy", f"{scheme}://ann:Secret@127.0.0.1:1")
     outcome = ask("https://mino.invalid/v1", retries=2)
     assert isinstance(outcome.error, Misconfigured)
-    assert outcome.message == "all_proxy names a SOCKS proxy, and the package PySocks is not installed"
-    assert outcome.error.hint == "pip install PySocks"
+    assert outcome.message == "all_proxy names a SOCKS proxy, and the extra socks is not installed"
+    assert outcome.error.hint == "in a checkout of Mino: pip install '.[socks]'"
 
 
 def test_secure_proxy_that_nobody_trusts_is_told_and_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mino.errors import Misconfigured
-from mino.responses.server import check_base_url, is_loopback
+from mino.responses.server import check_base_url, endpoint, is_loopback, without_query
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,6 @@ def test_base_url_is_used_as_given_without_one_trailing_slash(url: str, used: st
         "http://host/v1\n",
         "http://host/\x1b[0m",
         "http://host\\@other/v1",
-        "http://host/v1?api-version=1",
         "http://host/v1#x",
         "http://ho\ud83dst/v1",
     ],
@@ -76,3 +75,28 @@ def test_loopback(host: str) -> None:
 )
 def test_not_loopback(host: str) -> None:
     assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "endpoint_url"),
+    [
+        ("https://host/v1", "https://host/v1/responses"),
+        ("https://host/v1/", "https://host/v1/responses"),
+        ("https://host", "https://host/responses"),
+        (
+            "https://r.azure.com/openai?api-version=2025-04-01-preview",
+            "https://r.azure.com/openai/responses?api-version=2025-04-01-preview",
+        ),
+        ("https://host/v1/?a=1&b=%2F/", "https://host/v1/responses?a=1&b=%2F/"),
+        ("https://host/v1?", "https://host/v1/responses?"),
+    ],
+)
+def test_a_query_stays_at_the_end_and_is_not_shown(base_url: str, endpoint_url: str) -> None:
+    assert endpoint(base_url, "responses") == endpoint_url
+    assert without_query(endpoint_url) == endpoint_url.partition("?")[0]
+
+
+def test_a_query_is_in_no_message() -> None:
+    with pytest.raises(Misconfigured) as caught:
+        check_base_url("ftp://host/v1?key=secret")
+    assert "secret" not in caught.value.message + caught.value.hint

@@ -68,7 +68,7 @@ def test_memory_that_runs_out_in_the_thread(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("mino.responses.exchange.post", fail)
+    monkeypatch.setattr("mino.responses.exchange.send", fail)
     with ScriptedServer(completed("hi")) as server:
         outcome = ask(server, retries=2)
     assert isinstance(outcome.error, Exhausted) and server.connections == 0
@@ -78,7 +78,7 @@ def test_thread_that_cannot_even_say_why_ends_the_wait_at_once(monkeypatch: pyte
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("mino.responses.exchange.post", fail)
+    monkeypatch.setattr("mino.responses.exchange.send", fail)
     monkeypatch.setattr("mino.responses.exchange.explain", fail)
     began = time.monotonic()
     with ScriptedServer(completed("hi")) as server, pytest.raises(MemoryError):
@@ -93,7 +93,7 @@ def test_defect_in_the_thread_is_not_retried(monkeypatch: pytest.MonkeyPatch) ->
         calls.append(1)
         raise AttributeError("no such thing")
 
-    monkeypatch.setattr("mino.responses.exchange.post", fail)
+    monkeypatch.setattr("mino.responses.exchange.send", fail)
     with ScriptedServer(completed("hi")) as server, pytest.raises(AttributeError):
         ask(server, retries=2)
     assert len(calls) == 1
