@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mino import turn
 from mino.attachments import STANDARD_INPUT, read_attachments
@@ -13,7 +13,6 @@ from mino.errors import UsageMistake
 from mino.home import Home
 from mino.journal.findings import refuse_invalid
 from mino.model import first_step, name_model, open_model, read_instructions, request_options
-from mino.responses.fit import AnswerSchema, read_schema
 from mino.responses.options import read_options
 from mino.responses.request import Form, Request, context_items, newest
 from mino.sessions.conversation import open_conversation
@@ -21,6 +20,9 @@ from mino.sessions.reading import IN_USE, read_session
 from mino.settings import Settings
 from mino.terminal import output
 from mino.terminal.prompt import read_prompt
+
+if TYPE_CHECKING:
+    from mino.responses.fit import AnswerSchema
 
 WAYS_OUT = "mino history compact sums up older turns; --context 64kB sends only the newest ones"
 
@@ -73,7 +75,7 @@ def _send_less(turns: int) -> str:
     return f"--context {fewer} sends fewer turns; mino session new starts a new conversation"
 
 
-def _read(home: Home | None, settings: Settings, asked: Asked) -> tuple[Request, AnswerSchema | None]:
+def _read(home: Home | None, settings: Settings, asked: Asked) -> "tuple[Request, AnswerSchema | None]":
     """The request without its context, and the schema that the answer must fit."""
     options = read_options(asked.options)
     if asked.schema and isinstance(text := options.get("text"), dict) and "format" in text:
@@ -84,7 +86,11 @@ def _read(home: Home | None, settings: Settings, asked: Asked) -> tuple[Request,
         raise UsageMistake("-a - attaches standard input, which is the question already", "mino ask -a - 'QUESTION'")
     question = read_prompt(asked.words, attaches_input=STANDARD_INPUT in asked.attach)
     instructions = read_instructions(home, settings)
-    schema = read_schema(read_text_file(asked.schema), asked.schema) if asked.schema else None
+    schema = None
+    if asked.schema:
+        from mino.responses.fit import read_schema
+
+        schema = read_schema(read_text_file(asked.schema), asked.schema)
     files = read_attachments(asked.attach)
     request = Request(
         name_model(settings),

@@ -1,27 +1,27 @@
 """What `ask` shows of an answer, and when: all of it, its first code block, one JSON object; and whether it fits."""
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mino.errors import InvalidData, MinoError, Reply
-from mino.formats.fence import FirstBlock, first_block
 from mino.responses.answer import Answer
-from mino.responses.fit import AnswerSchema, Misfit
 from mino.responses.usage import format_usage
 from mino.terminal import output
 from mino.turn import View
 
+if TYPE_CHECKING:  # most questions need neither
+    from mino.formats.fence import FirstBlock
+    from mino.responses.fit import AnswerSchema
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+
+class Wanted(NamedTuple):
     """What the options of `ask` want of an answer; `schema` comes from the file `schema_file`."""
 
     at_end: bool = False
     as_json: bool = False
     extract: bool = False
     usage: bool = False
-    schema: AnswerSchema | None = None
+    schema: "AnswerSchema | None" = None
     schema_file: str = ""
 
 
@@ -32,30 +32,35 @@ class AskView(View):
         super().__init__(stream)
         self._wanted = wanted
         self._session = session
-        self._block = FirstBlock()
+        self._block: FirstBlock | None = None
         self._since = time.monotonic()
         self.as_it_arrives = not (wanted.at_end or wanted.as_json)
 
     def begin(self) -> None:
         """Forget the block of an earlier attempt, of which nothing was shown."""
-        self._block = FirstBlock()
+        if self._wanted.extract:
+            from mino.formats.fence import FirstBlock
+
+            self._block = FirstBlock()
 
     def show(self, text: str) -> bool:
         """Take a piece of the answer, and show what is wanted of it."""
-        return super().show(self._block.feed(text) if self._wanted.extract else text)
+        return super().show(self._block.feed(text) if self._block else text)
 
     def finish(self, turn_id: str | None, answer: Answer) -> None:
         """Show the rest, or all of it in one write; check whether the answer is what was asked for."""
         wanted = self._wanted
         text: str | None = answer.shown
         if wanted.extract:
+            from mino.formats.fence import first_block
+
             text = first_block(answer.shown)
         parsed = self._check(turn_id, answer, text) if answer.status == "completed" else None
         if wanted.as_json:
             self.stream.show(output.format_json(answer_json(self._session, turn_id, answer, parsed)))
         elif wanted.at_end:
             self.stream.show(_with_newline(text or ""))
-        elif wanted.extract:
+        elif self._block:
             self.stream.show(self._block.end())
         self.stream.end()
         if wanted.usage:
@@ -80,7 +85,9 @@ class AskView(View):
             return self._fit(schema, text if self._wanted.extract else answer.text)
         return None
 
-    def _fit(self, schema: AnswerSchema, text: str) -> Any:
+    def _fit(self, schema: "AnswerSchema", text: str) -> Any:
+        from mino.responses.fit import Misfit
+
         try:
             return schema.check(text)
         except Misfit as misfit:
