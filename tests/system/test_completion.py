@@ -133,6 +133,18 @@ def test_names_of_saved_sessions(shell: Window) -> None:
     shell.wait_for(lambda text: "plan: b&c" in text and "plan: b d" in text)
 
 
+def test_services_and_the_models_that_they_name(shell: Window, mino: Program) -> None:
+    (mino.home / "config.toml").write_text(
+        "[services.ollama]\n[services.openai.models]\nfast = 'a'\nfine = 'b'\n[services.'阿里 云']\n"
+    )
+    complete(shell, "mino ask --service oll", "mino ask --service ollama ")
+    complete(shell, "mino chat --service=ollam", "mino chat --service=ollama ")
+    complete(shell, "mino config check --service opena", "mino config check --service openai ")
+    complete(shell, "mino ask --service openai -m fa", "mino ask --service openai -m fast ")
+    complete(shell, "mino ask -m not", "mino ask -m notes\\ 1.jsonl ")  # a file of the engine's
+    complete(shell, "mino config mod", "mino config models ")
+
+
 def test_turn_numbers(shell: Window) -> None:
     complete(shell, "mino history show --turn ", "mino history show --turn ")
     shell.press("Tab", "Tab")

@@ -51,6 +51,25 @@ def test_completion(home: Home, typed: str, word: str, candidates: list[str]) ->
     assert slash.complete(home, typed) == (word, candidates)
 
 
+def test_files_are_completed_after_attach(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "my files"
+    (place / "sub").mkdir(parents=True)
+    for name in ("plan 1.png", "plan 2.png", ".hidden", "信.txt"):
+        (place / name).touch()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+    for typed, candidates in (
+        ("", ["plan 1.png", "plan 2.png", "sub/", "信.txt"]),
+        ("plan 1", ["plan 1.png"]),
+        ("~/信", ["~/信.txt"]),
+        (f"{place}/.h", [f"{place}/.hidden"]),
+        ("none/x", []),
+        ("信.txt/", []),
+    ):
+        assert slash.complete(home, f"/attach {typed}") == (typed, candidates)
+    assert slash.complete(home, "/at") == ("/at", ["/attach "])
+
+
 def test_completion_without_saved_sessions_or_without_access_offers_none(tmp_path: Path) -> None:
     home = Home(str(tmp_path), is_default=False)
     assert slash.complete(home, "/load ") == ("", [])

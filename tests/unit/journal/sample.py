@@ -25,8 +25,8 @@ def line(seq: int, kind: str, turn_id: str, **fields: Any) -> bytes:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def question(seq: int, turn_id: str, text: str = "法国的首都是哪里？ 🗼") -> bytes:
-    return line(seq, "user_message", turn_id, text=text)
+def question(seq: int, turn_id: str, text: str = "法国的首都是哪里？ 🗼", **fields: Any) -> bytes:
+    return line(seq, "user_message", turn_id, text=text, **fields)
 
 
 def answer(seq: int, turn_id: str, text: str = "Paris. 巴黎 😀", **fields: Any) -> bytes:

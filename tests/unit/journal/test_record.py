@@ -1,5 +1,6 @@
 """A record and its line, there and back; what a record can hold."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mino.journal import scan
-from mino.journal.record import accepted_items, assistant_message, encode, turn_end, user_message
+from mino.journal.record import accepted_items, accepted_usage, assistant_message, encode, turn_end, user_message
 from tests.unit.journal.sample import FIRST, same
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -20,17 +21,46 @@ any_item = st.dictionaries(any_text, any_json, max_size=3).map(lambda item: {**i
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
-@given(text=any_text, output=st.none() | st.lists(any_item, max_size=3))
-def test_a_record_comes_back_as_it_was_written(text: str, output: list[dict[str, Any]] | None) -> None:
+@given(
+    text=any_text,
+    output=st.none() | st.lists(any_item, max_size=3),
+    usage=st.none() | st.dictionaries(any_text, any_json, max_size=3),
+)
+def test_a_record_comes_back_as_it_was_written(
+    text: str, output: list[dict[str, Any]] | None, usage: dict[str, Any] | None
+) -> None:
     for record in (
         user_message(1, FIRST, text or "?"),
+        user_message(1, FIRST, text or "?", output),
         assistant_message(2**70, FIRST, text, output),
+        assistant_message(2**70, FIRST, text, output, text, usage),
         turn_end(3, FIRST, "interrupted"),
     ):
         data = encode(record)
         assert data.count(b"\n") == 1 and data.endswith(b"\n")
         assert same(list(scan.read([data[:-1]])), [record])
         assert same(scan.explain(data[:-1]), record)
+
+
+@pytest.mark.parametrize(
+    ("usage", "stored"),
+    [
+        ({"input_tokens": 3, "n": 2**64, "词": "\ud83d"}, {"input_tokens": 3, "n": 2**64, "词": "\ufffd"}),
+        ({}, {}),
+        ({"x": float("inf")}, {"x": None}),
+        (None, None),
+        ([1], None),
+        ("5", None),
+        ({"n": 10**4000}, None),
+        ({"deep": json.loads("[" * 198 + "]" * 198)}, ...),
+        ({"deep": json.loads("[" * 199 + "]" * 199)}, None),
+    ],
+)
+def test_the_usage_is_stored_as_received_or_left_out(usage: Any, stored: Any) -> None:
+    kept = accepted_usage(usage)
+    assert kept == (usage if stored is ... else stored)
+    record = assistant_message(1, FIRST, "", None, "m", kept)
+    assert scan.explain(encode(record)[:-1]) == record
 
 
 def test_text_is_written_as_itself() -> None:

@@ -195,11 +195,15 @@ def test_the_explaining_path_agrees_with_another_judge() -> None:
 
 @pytest.mark.parametrize("depth", [2, 100, 199, 200, 201, 253, 254, 255, 256, 257, 1023, 1024, 1025, 100_000])
 @pytest.mark.parametrize("brackets", [(b"[", b"]"), (b'{"a":', b"}")])
-def test_both_paths_agree_on_depth(depth: int, brackets: tuple[bytes, bytes]) -> None:
+@pytest.mark.parametrize("field", ["output", "input", "usage"])
+def test_both_paths_agree_on_depth(depth: int, brackets: tuple[bytes, bytes], field: str) -> None:
     """orjson writes 254 levels and reads 1,024, jsonschema-rs takes 255: none of these limits may show."""
     opening, closing = brackets
+    items = [{"type": "m", "x": 0}]
     inside = depth - 3  # the record, its output and the item are three levels
-    line = answer(2, FIRST, output=[{"type": "m", "x": 0}])
+    line = question(1, FIRST, input=items) if field == "input" else answer(2, FIRST, output=items)
+    if field == "usage":
+        inside, line = depth - 2, answer(2, FIRST, usage={"x": 0})
     line = line.replace(b'"x":0', b'"x":' + opening * inside + b"1" + closing * inside)
     [record] = scan.read([line])
     if depth <= MAX_DEPTH:

@@ -22,6 +22,8 @@ GOOD: list[dict[str, Any]] = [
         answer(2, FIRST, text="", output=[]),
         answer(2, FIRST, output=[ITEM, {"type": "reasoning", "summary": [], "encrypted_content": "x" * 99}]),
         *(end(3, FIRST, status) for status in ("completed", "failed", "cancelled", "interrupted")),
+        question(1, FIRST, input=[{"type": "input_image", "image_url": "data:…"}, {"type": "input_text", "text": "?"}]),
+        answer(2, FIRST, model="模型", usage={"input_tokens": 3, "details": {"cached": None}}),
     )
 ]
 VALUES: list[Any] = [
@@ -31,7 +33,7 @@ VALUES: list[Any] = [
     *("completed", "failed", "COMPLETED", "done", [], {}, [1], [[]], [None], {"type": "m"}, [{"type": "m"}]),
     *([{"type": 1}], [{}], [{"type": "m"}, {"type": None}], [{"type": "m", "x": {"type": 1}}], [FIRST], ["m"]),
 ]
-FIELDS = ("v", "seq", "type", "turn_id", "text", "status", "output", "at", "V", "")
+FIELDS = ("v", "seq", "type", "turn_id", "text", "status", "output", "input", "model", "usage", "at", "V", "")
 
 
 def good_records() -> Iterator[dict[str, Any]]:
@@ -42,10 +44,12 @@ def good_records() -> Iterator[dict[str, Any]]:
         record["turn_id"] = f"{choice.randrange(16**32):032x}"
         if "text" in record:
             record["text"] = "".join(choice.choices('aé你😀 \n"\\\0', k=choice.randrange(1, 9)))
-        if "output" in record:
-            fields = [str(field) for field in (*FIELDS, "内容")]
+        fields = [str(field) for field in (*FIELDS, "内容")]
+        for name in {"output", "input"} & record.keys():
             items = [{choice.choice(fields): choice.choice(VALUES), "type": "m"} for _ in range(choice.randrange(4))]
-            record["output"] = items
+            record[name] = items
+        if "usage" in record:
+            record["usage"] = {choice.choice(fields): choice.choice(VALUES)}
         yield record
 
 
@@ -128,6 +132,13 @@ USER, REPLY, ENDING = GOOD[0], GOOD[1], GOOD[4]
         ({**USER, "at": 1}, "unknown-field", 'the field "at" in a user_message: written by a newer Mino'),
         ({**ENDING, "text": "x"}, "unknown-field", 'the field "text" in a turn_end'),
         ({**USER, "output": []}, "unknown-field", 'the field "output" in a user_message'),
+        ({**USER, "usage": {}}, "unknown-field", 'the field "usage" in a user_message'),
+        ({**REPLY, "input": []}, "unknown-field", 'the field "input" in a assistant_message'),
+        ({**ENDING, "model": "m"}, "unknown-field", 'the field "model" in a turn_end'),
+        ({**USER, "input": None}, "bad-record", 'found null in the field "input", expected a value of type array'),
+        ({**USER, "input": [ITEM, {"text": "?"}]}, "bad-record", 'the field "input.1.type" is missing'),
+        ({**REPLY, "model": 5}, "bad-record", 'found 5 in the field "model", expected a value of type string'),
+        ({**REPLY, "usage": [1]}, "bad-record", 'found [1] in the field "usage", expected a value of type object'),
         ({"v": 1, "type": "turn_end", "時": 1}, "unknown-field", '"時"'),
         ({**USER, "seq": 1.0}, "bad-record", 'found 1.0 in the field "seq", expected an integer'),
         ({**USER, "seq": True}, "bad-record", 'found true in the field "seq"'),
