@@ -117,7 +117,7 @@ def check(settings: Settings, environ: Mapping[str, str]) -> None:
         verdict = "yes"
         if not model.client.takes_format:
             verdict = "refused; Mino sends the schema in the instructions"
-        elif answer.status == "incomplete":
+        elif answer.status == "incomplete" and (not answer.text.strip() or answer.text.lstrip().startswith("{")):
             verdict = f"taken; the answer of {count(_FEWEST_TOKENS, 'token')} was too short to see whether it fits"
         else:
             try:

@@ -52,10 +52,15 @@ def file_parts(name: str, data: bytes) -> list[Part]:
     name = clean_name(name)
     for kind, magic in _PICTURES:
         if _begins(data, magic):
-            return [text_part(name), {"type": "input_image", "image_url": _data_url(kind, data), "detail": "auto"}]
+            return [
+                text_part(f"{name}:\n"),
+                {"type": "input_image", "image_url": _data_url(kind, data), "detail": "auto"},
+            ]
     if data.startswith(b"%PDF-"):
         return [{"type": "input_file", "filename": name, "file_data": _data_url("application/pdf", data)}]
-    return [text_part(f"{name}:\n{_text(name, data)}")]
+    text = _text(name, data)
+    # Some gateways join the parts of a question as they are.
+    return [text_part(f"{name}:\n{text}" + "\n" * (not text.endswith("\n")))]
 
 
 def _begins(data: bytes, magic: bytes) -> bool:
@@ -100,7 +105,7 @@ def describe(parts: Sequence[Part]) -> Iterator[str]:
         if kind == "input_text" and isinstance(text, str):
             following = parts[number + 1].get("type") if number + 1 < len(parts) else None
             if following == "input_image":
-                name = text
+                name = text.removesuffix(":\n")
             elif following is not None:
                 title, _, content = text.partition("\n")
                 yield _line("text", title.removesuffix(":"), len(content.encode("utf-8", "replace")))

@@ -31,7 +31,7 @@ def text(of: str) -> dict[str, Any]:
 
 
 def picture(name: str, kind: str, data: bytes) -> list[dict[str, Any]]:
-    return [text(name), {"type": "input_image", "image_url": url(kind, data), "detail": "auto"}]
+    return [text(f"{name}:\n"), {"type": "input_image", "image_url": url(kind, data), "detail": "auto"}]
 
 
 def content(server: ScriptedServer, request: int = -1, item: int = -1) -> Any:
@@ -51,10 +51,10 @@ def content(server: ScriptedServer, request: int = -1, item: int = -1) -> Any:
             [{"type": "input_file", "filename": "paper.pdf", "file_data": url("application/pdf", PDF)}],
             "[PDF paper.pdf, 1 kB]",
         ),
-        ("信.md", "\ufeff你好\nhello".encode(), [text("信.md:\n你好\nhello")], "[text 信.md, 12 bytes]"),
-        ("x.svg", b"<svg/>", [text("x.svg:\n<svg/>")], "[text x.svg, 6 bytes]"),
-        ("a\x1b[31m\u202eb", b"t", [text("a\\x1b[31m\\u202eb:\nt")], "[text a\\x1b[31m\\u202eb, 1 byte]"),
-        (b"\xff.txt", b"t", [text("\ufffd.txt:\nt")], "[text \ufffd.txt, 1 byte]"),
+        ("信.md", "\ufeff你好\nhello".encode(), [text("信.md:\n你好\nhello\n")], "[text 信.md, 13 bytes]"),
+        ("x.svg", b"<svg/>", [text("x.svg:\n<svg/>\n")], "[text x.svg, 7 bytes]"),
+        ("a\x1b[31m\u202eb", b"t", [text("a\\x1b[31m\\u202eb:\nt\n")], "[text a\\x1b[31m\\u202eb, 2 bytes]"),
+        (b"\xff.txt", b"t", [text("\ufffd.txt:\nt\n")], "[text \ufffd.txt, 2 bytes]"),
     ],
 )
 def test_a_file_is_sent_and_kept_and_shown_for_what_it_is(
@@ -87,7 +87,12 @@ def test_several_files_go_in_their_order(mino: Program, server: ScriptedServer, 
     (tmp_path / "b.txt").write_text("二")
     words = ["ask", "-a", "~/b.txt", "-a", str(tmp_path / "a.png"), "-a", "-", "q"]
     assert mino.run(*words, stdin=b"from a pipe").status == 0
-    pieces = [text("b.txt:\n二"), *picture("a.png", "image/png", PNG), text("standard input:\nfrom a pipe"), text("q")]
+    pieces = [
+        text("b.txt:\n二\n"),
+        *picture("a.png", "image/png", PNG),
+        text("standard input:\nfrom a pipe\n"),
+        text("q"),
+    ]
     assert content(server) == pieces
     shown = mino.run("ask", "--dry-run", *words[1:], stdin=b"from a pipe")
     assert shown.json["input"][-1]["content"] == pieces
@@ -96,7 +101,7 @@ def test_several_files_go_in_their_order(mino: Program, server: ScriptedServer, 
     writer = subprocess.Popen(["sh", "-c", 'printf abc > "$0"', str(dead)])
     assert mino.run("ask", "-a", str(dead), "q").status == 0
     writer.wait()
-    assert content(server) == [text("fifo:\nabc"), text("q")]
+    assert content(server) == [text("fifo:\nabc\n"), text("q")]
 
 
 def test_standard_input_is_either_the_question_or_a_file(mino: Program, server: ScriptedServer) -> None:
@@ -179,7 +184,7 @@ def test_a_conversation_lives_on_at_a_server_that_takes_no_pictures(mino: Progra
             assert mino.run("ask", "-a", "plan.png", "q", server=server).status == 0
             ended = mino.run("ask", "and?", server=server)
             assert (ended.status, ended.out) == (0, "A2\n"), ended.err
-            assert content(server, item=0) == [text("plan.png"), text("[picture, 70 bytes]"), text("q")]
+            assert content(server, item=0) == [text("plan.png:\n"), text("[picture, 70 bytes]"), text("q")]
         assert mino.records()[0]["input"][1]["type"] == "input_image"  # it stays
         mino.run("session", "new")
     with ScriptedServer(always=refusals[0]) as server:  # what is asked now is never left out
@@ -198,7 +203,7 @@ def test_files_are_exported_in_the_form_of_each_program(mino: Program, server: S
     assert mino.run("history", "export", "--format", "responses").json[0]["content"] == sent
     question = mino.run("history", "export", "--format", "messages").json[0]
     assert question["content"] == [
-        {"type": "text", "text": "plan.png"},
+        {"type": "text", "text": "plan.png:\n"},
         {"type": "image_url", "image_url": {"url": url("image/png", PNG), "detail": "auto"}},
         {"type": "file", "file": {"filename": "p.pdf", "file_data": url("application/pdf", PDF)}},
         {"type": "text", "text": "q"},
@@ -213,7 +218,7 @@ def test_a_file_in_a_chat_goes_with_the_next_question(mino: Program, tmp_path: P
     replies = [error(400, "no", param="model"), completed("A1"), completed("A2"), completed("A3")]
     with ScriptedServer(*replies) as server:
         ended = mino.run("chat", stdin="\n".join(lines).encode(), server=server)
-        parts = [*picture("my plan.png", "image/png", PNG), text("b.txt:\n二")]
+        parts = [*picture("my plan.png", "image/png", PNG), text("b.txt:\n二\n")]
         asked = [each.json["input"][-1]["content"] for each in server.requests]
     assert asked == [
         [*parts, text("fails")],
@@ -222,7 +227,7 @@ def test_a_file_in_a_chat_goes_with_the_next_question(mino: Program, tmp_path: P
         [text("fourth")],
     ]
     assert "attached to the next question: [picture my plan.png, 70 bytes]\n" in ended.out
-    assert "[text b.txt, 3 bytes]\n/attach - drops them\n" in ended.out
+    assert "[text b.txt, 4 bytes]\n/attach - drops them\n" in ended.out
     assert "no file is attached\n" in ended.out and "'none' does not exist" in ended.err
 
 

@@ -121,3 +121,78 @@ def test_a_gateway_gets_it_and_passes_it_on(mino: Program, llama: str, prompts: 
         said = talk(mino, base_url)
     assert read_messages(log) == [said[:3], said[:5], said[:7]]
     assert read_prompts(prompts) == [said[:2], said[:4], said[:6]]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
+
+
+@pytest.fixture
+def files(mino: Program, tmp_path: Path) -> None:
+    (tmp_path / "person.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "信.txt").write_text("Ada Lovelace is 36 years old. 艾达")
+    (tmp_path / "dot.png").write_bytes(PNG)
+    mino.home.mkdir(mode=0o700)
+
+
+def configure(mino: Program, base_url: str) -> None:
+    (mino.home / "config.toml").write_text(
+        f'service = "mine"\n[services.mine]\nbase_url = "{base_url}"\nmodel = "smollm2"\n'
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_llama_cpp_does_with_options_files_and_schemas_what_it_can(mino: Program, llama: str, prompts: Path) -> None:
+    configure(mino, llama)
+    checked = mino.run("config", "check")
+    assert checked.status == 0 and "streaming: yes\nschema: ignored" in checked.out, checked
+    cut = mino.run("ask", "--no-history", "-o", "max_output_tokens=3", "Tell me a story.")
+    assert cut.status == 3 and "max_output_tokens: it has 3" in cut.err  # it says that the answer is completed
+    question = ["ask", "--no-history", "--schema", "person.json", "-a", "信.txt", "Who is it?"]
+    ignored = mino.run(*question)
+    assert ignored.status == 65 and "does not fit 'person.json'" in ignored.err
+    grammar = mino.run(*question, "--json", "-o", f"json_schema={json.dumps(SCHEMA)}")
+    assert grammar.status == 0 and grammar.json["parsed"].keys() == {"name", "age"}
+    assert "信.txt:\nAda Lovelace is 36 years old. 艾达\n" in read_prompts(prompts)[-1][-1][1]
+    refused = mino.run("ask", "-a", "dot.png", "--retries", "0", "What is this?")
+    assert refused.status == 69 and "image input is not supported" in refused.err
+
+
+@pytest.mark.usefixtures("files")
+def test_the_embedded_engine_writes_what_fits_and_knows_the_file_afterwards(mino: Program) -> None:
+    first = mino.run("ask", "--local", "--schema", "person.json", "-a", "信.txt", "Who is it?", "--json")
+    assert (first.status, first.err) == (0, "") and first.json["parsed"].keys() == {"name", "age"}
+    (mino.home.parent / "信.txt").unlink()
+    second = mino.run("ask", "--local", "-o", "max_output_tokens=60", "Repeat the letter.")
+    assert second.status in (0, 3) and "mino: Warning" not in second.err
+    sent = mino.run("ask", "--local", "--dry-run", "q").json["input"][0]["content"]
+    assert sent[0]["text"] == "信.txt:\nAda Lovelace is 36 years old. 艾达\n"
+    odd = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)y"}}, "required": ["a"]}
+    (mino.home.parent / "odd.json").write_text(json.dumps(odd))
+    said = mino.run("ask", "--local", "--no-history", "--schema", "odd.json", "Say y.")
+    assert said.status in (65, 3)  # and the engine's own warnings are not on stderr, which `run` checks
+
+
+@pytest.mark.skipif(not RELAY.exists(), reason="needs pip install '.[test]', of which codex-relay is a part")
+@pytest.mark.usefixtures("files")
+def test_a_gateway_does_with_options_files_and_schemas_what_it_can(mino: Program, llama: str, tmp_path: Path) -> None:
+    log = tmp_path / "relay"
+    log.mkdir()
+    with relay(llama, log) as base_url:
+        configure(mino, base_url)
+        checked = mino.run("config", "check")
+        assert checked.status == 0 and "streaming: yes\nschema: ignored" in checked.out, checked
+        assert "SmolLM2" in mino.run("config", "models").out
+        cut = mino.run("ask", "--no-history", "-o", "max_output_tokens=3", "-o", "temperature=0.5", "Tell me a story.")
+        assert cut.status == 3
+        ignored = mino.run("ask", "--no-history", "--schema", "person.json", "-a", "信.txt", "Who is it?")
+        assert ignored.status == 65 and "does not fit 'person.json'" in ignored.err
+        refused = mino.run("ask", "--no-history", "-a", "dot.png", "--retries=0", "What is this?", "--json")
+        assert refused.status == 69 and "image input is not supported" in refused.json["error"]["message"]
+    asked = [said[0][1] for said in read_messages(log)]
+    assert asked[-1] == "信.txt:\nAda Lovelace is 36 years old. 艾达\nWho is it?"  # it joins the parts as they are

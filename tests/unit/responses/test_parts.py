@@ -24,7 +24,7 @@ QUESTION = text_part("什么?")
 )
 def test_a_picture_goes_after_its_name(data: bytes, kind: str) -> None:
     name, picture = file_parts("计划 🗺.txt", data)
-    assert name == text_part("计划 🗺.txt")
+    assert name == text_part("计划 🗺.txt:\n")
     encoded = base64.b64encode(data).decode()
     assert picture == {"type": "input_image", "image_url": f"data:{kind};base64,{encoded}", "detail": "auto"}
 
@@ -34,7 +34,7 @@ def test_a_pdf_and_a_text() -> None:
     assert (pdf["type"], pdf["filename"]) == ("input_file", "a.png")
     assert pdf["file_data"] == "data:application/pdf;base64," + base64.b64encode(b"%PDF-1.4\n\xff").decode()
     assert file_parts("信.md", "\ufeff你好\r\n".encode()) == [text_part("信.md:\n你好\r\n")]
-    assert file_parts("x", b"a\x1b[31m") == [text_part("x:\na\x1b[31m")]  # the text is the user's own
+    assert file_parts("x", b"a\x1b[31m") == [text_part("x:\na\x1b[31m\n")]  # the text is the user's own
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_anything_else_is_refused_for_what_it_is(data: bytes, said: str) -> None
     ],
 )
 def test_a_name_makes_nothing_do_anything(name: str, clean: str) -> None:
-    assert file_parts(name, b"t") == [text_part(f"{clean}:\nt")]
+    assert file_parts(name, b"t") == [text_part(f"{clean}:\nt\n")]
 
 
 def test_each_file_is_described_by_a_line() -> None:
@@ -81,7 +81,7 @@ def test_each_file_is_described_by_a_line() -> None:
     ]
     assert list(describe(parts)) == [
         "[picture a.png, 1 kB]",
-        "[text 信.md, 6 bytes]",
+        "[text 信.md, 7 bytes]",
         "[picture b.png, 1 kB]",
         "[PDF p.pdf, 1.2 MB]",
     ]
@@ -110,7 +110,7 @@ def test_parts_of_any_shape_are_described(part: dict[str, Any], line: str) -> No
 
 def test_a_question_without_files_keeps_its_texts() -> None:
     parts = [*file_parts("a.png", PNG), *file_parts("信.md", b"x"), QUESTION]
-    texts = ["a.png", "[picture, 1 kB]", "信.md:\nx", "什么?"]
+    texts = ["a.png:\n", "[picture, 1 kB]", "信.md:\nx\n", "什么?"]
     assert without_files(parts) == [text_part(text) for text in texts]
 
 
