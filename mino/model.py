@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mino.disk import read_text_file
@@ -9,6 +10,7 @@ from mino.errors import AccessRefused, Misconfigured, NotFound, StorageFailed
 from mino.home import Home
 from mino.key import find_key
 from mino.responses.client import Client
+from mino.responses.models import find_context
 from mino.responses.options import check_options
 from mino.responses.request import AS_RECEIVED, PLAIN_TEXT
 from mino.responses.server import Server, without_query
@@ -50,6 +52,9 @@ def open_model(settings: Settings, environ: Mapping[str, str]) -> Iterator[Model
                 output_tokens=None if settings.model else local.SMALL_OUTPUT_TOKENS,
                 has_grammars=True,
             )
+            if settings.model or settings.local_context != local.CONTEXT_TOKENS:
+                # A model may have been trained for fewer, and the engine rounds.
+                server = replace(server, context_tokens=find_context(server))
             yield _model(local.model_name(settings.model), "in this process", server, settings)
     else:
         if not settings.base_url and environ.get("OPENAI_API_BASE"):  # the question would go to OpenAI unseen

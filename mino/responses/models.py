@@ -1,6 +1,7 @@
 """The models that a server has: `GET {base}/models`, in the shape of OpenAI's list."""
 
 from contextlib import closing
+from typing import Any
 
 from mino.errors import Reply, ServiceFailed
 from mino.responses.exchange import Exchange, IdleTimeout
@@ -20,6 +21,21 @@ class NoList(ServiceFailed):
 
 def list_models(server: Server, watch: int | None = None) -> list[str]:
     """The names of the models of `server`, in its order. Raises NoList, ServiceFailed, AccessRefused, Misconfigured."""
+    names = [model.get("id") if isinstance(model, dict) else None for model in _get_list(server, watch)]
+    return [whole_characters(name) for name in names if isinstance(name, str) and name]
+
+
+def find_context(server: Server) -> int | None:
+    """How many tokens question and answer may have together, as llama.cpp's list says; None if it does not say it."""
+    for model in _get_list(server, None):
+        meta = model.get("meta") if isinstance(model, dict) else None
+        tokens = meta.get("n_ctx") if isinstance(meta, dict) else None
+        if isinstance(tokens, int):
+            return tokens
+    return None
+
+
+def _get_list(server: Server, watch: int | None) -> list[Any]:
     url, key = endpoint(server.base_url, "models"), check_key(server.key, server.key_source)
     shown = without_query(url)
     with closing(Exchange(url, None, key, server.timeout, Watch(watch))) as exchange:
@@ -48,8 +64,7 @@ def list_models(server: Server, watch: int | None = None) -> list[str]:
     models = listed.get("data") if isinstance(listed, dict) else listed
     if not isinstance(models, list):
         raise NoList(f"'{shown}' answered with something else than a list of models")
-    names = [model.get("id") if isinstance(model, dict) else None for model in models]
-    return [whole_characters(name) for name in names if isinstance(name, str) and name]
+    return models
 
 
 def _failed(message: str, hint: str) -> ServiceFailed:

@@ -1,5 +1,6 @@
 """`--local`: a real model in the process, and how the process ends with it (spec section 12)."""
 
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -189,3 +190,13 @@ def test_a_model_that_is_not_there_is_told(mino: Program, tmp_path: Path) -> Non
     assert ended.status == 66
     assert f"'{tmp_path}/没有.gguf' does not exist" in ended.err
     assert not mino.files()
+
+
+@needs_engine
+def test_the_context_is_as_large_as_the_setting_says(mino: Program) -> None:
+    mino.home.mkdir(mode=0o700)
+    (mino.home / "config.toml").write_text("local = true\nlocal_context = 100\n")
+    full = mino.run("ask", "--no-history", "Tell me a very long story about a king, with every detail.")
+    assert full.status == 3 and re.search(r"the model's context of \d+ tokens is full", full.err), full.err
+    too_long = mino.run("ask", "--no-history", "word " * 1000)
+    assert too_long.status == 69 and "too long for the model" in too_long.err
