@@ -98,7 +98,7 @@ def question_options(command: Function) -> Function:
 @question_options
 @click.option("-a", "--attach", multiple=True, metavar="FILE", type=expanded, help="Send a picture, PDF or text.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a field of the request.")
-@click.option("--schema", metavar="FILE", type=expanded, help="The answer must be JSON that fits this JSON Schema.")
+@click.option("--schema", metavar="FILE", type=expanded, help="The answer must be JSON that fits this schema.")
 @click.option("-x", "--extract", is_flag=True, help="Print only the first fenced code block.")
 @click.option("--no-history", is_flag=True, help="Neither read nor write any history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")

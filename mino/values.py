@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
 
@@ -17,9 +18,12 @@ def _text(value: object) -> str:
 
 
 def _instructions(value: object) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise Refused("text")
-    return value
+    try:
+        if isinstance(value, str) and "\0" not in value and value.encode() is not None:
+            return value
+    except UnicodeEncodeError:  # bytes of the command line that are not UTF-8
+        pass
+    raise Refused("text in UTF-8, without NUL")
 
 
 def path(value: object) -> str:
@@ -108,10 +112,20 @@ def _command(value: object) -> str | list[str]:
     raise Refused("a command: text for sh, or a list of words")
 
 
-def _table(value: object) -> dict[str, Any]:
+def _fields(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused("a table")
+    _check_json(value)
     return value
+
+
+def _check_json(value: object) -> None:
+    """TOML has values that JSON does not have: dates, and numbers that are not finite."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_json(inner)
+    elif not isinstance(value, str | int | float) or not isfinite(value if isinstance(value, float) else 0):
+        raise Refused("values that JSON has, which are no dates and no infinite numbers")
 
 
 def _aliases(value: object) -> dict[str, str]:
@@ -169,7 +183,7 @@ FILE_ONLY: dict[str, Option] = {
     "warn_turns": Option(_count),
     "api_key_command": Option(_command),
     "local_context": Option(_tokens),
-    "options": Option(_table),
+    "options": Option(_fields),
 }
 # These are in a `[services.NAME]` of config.toml.
 OF_SERVICE: dict[str, Option] = {
@@ -178,6 +192,6 @@ OF_SERVICE: dict[str, Option] = {
     "api_key_env": Option(_text),
     "api_key_command": Option(_command),
     "replay": Option(_replay),
-    "options": Option(_table),
+    "options": Option(_fields),
     "models": Option(_aliases),
 }

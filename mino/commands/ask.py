@@ -78,7 +78,7 @@ def _send_less(turns: int) -> str:
 def _read(home: Home | None, settings: Settings, asked: Asked) -> "tuple[Request, AnswerSchema | None]":
     """The request without its context, and the schema that the answer must fit."""
     options = read_options(asked.options)
-    if asked.schema and isinstance(text := options.get("text"), dict) and "format" in text:
+    if asked.schema is not None and isinstance(text := options.get("text"), dict) and "format" in text:
         raise UsageMistake("--schema sets 'text.format', and so does -o: give one of them")
     if asked.extract and asked.as_json:
         raise UsageMistake("--json prints the whole answer, and -x a part of it: give one of them")
@@ -87,7 +87,7 @@ def _read(home: Home | None, settings: Settings, asked: Asked) -> "tuple[Request
     question = read_prompt(asked.words, attaches_input=STANDARD_INPUT in asked.attach)
     instructions = read_instructions(home, settings)
     schema = None
-    if asked.schema:
+    if asked.schema is not None:
         from mino.responses.fit import read_schema
 
         schema = read_schema(read_text_file(asked.schema), asked.schema)

@@ -123,6 +123,7 @@ def test_a_file_that_is_no_schema_is_65_before_anything_is_sent(
 
 def test_other_bad_files_and_another_format(mino: Program, server: ScriptedServer, schema: Path) -> None:
     assert mino.run("ask", "--schema", "none.json", "q").status == 66
+    assert mino.run("ask", "--schema", "", "q").status == 66
     assert mino.run("ask", "--schema", "/dev", "q").status == 74
     got = mino.run("ask", "--schema", str(schema), "-o", 'text.format={"type":"json_object"}', "q")
     assert got.status == 2 and "text.format" in got.err and server.requests == []

@@ -85,10 +85,7 @@ def test_fields_that_mino_makes_itself_cannot_be_set(name: str, instead: str, re
         check_options({name: 1}, "'options' in config.toml")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"a": [float("nan")]}, object()])
-def test_a_value_of_config_toml_that_json_does_not_have_is_refused(value: Any) -> None:
-    with pytest.raises(Misconfigured, match=r"'options' cannot be sent: found a"):
-        check_options({"x": value}, "'options'")
+def test_other_fields_of_config_toml_are_taken() -> None:
     check_options({"温度": 0.2, "a": {"b": [1, "二", True]}}, "'options'")
 
 

@@ -1,47 +1,12 @@
 """The sign of life: after two seconds, on a terminal alone, and gone without a trace."""
 
-import os
-import pty
-import time
-import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from mino.terminal import output
 from mino.terminal.output import AnswerStream
 from mino.terminal.waiting import Waiting
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """stderr is a terminal; what it was sent since the last time."""
-    master, slave = pty.openpty()
-    tty.setraw(slave)
-    monkeypatch.setattr(output, "STDERR", slave)
-
-    def read() -> str:
-        os.write(slave, b"|")
-        data = b""
-        while not data.endswith(b"|"):
-            data += os.read(master, 1 << 20)
-        return data[:-1].decode()
-
-    yield read
-    os.close(master)
-    os.close(slave)
-
-
-@pytest.fixture
-def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Lets the clock of the program advance."""
-    clock = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-
-    def advance(seconds: float) -> None:
-        clock[0] += seconds
-
-    return advance
 
 
 def shown(written: str) -> str:
@@ -57,30 +22,30 @@ def shown(written: str) -> str:
     return "".join(line).rstrip()
 
 
-def test_it_says_what_is_waited_for_and_how_long(terminal: Callable[[], str], wait: Callable[[float], None]) -> None:
+def test_it_says_what_is_waited_for_and_how_long(screen: Callable[[], str], wait: Callable[[float], None]) -> None:
     waiting = Waiting("模型 at http://x")
     waiting.begin()
     for seconds in (0.5, 1.0):
         wait(seconds)
         waiting.tick()
-    assert terminal() == ""
+    assert screen() == ""
     wait(1.0)
     waiting.tick()
-    first = terminal()
+    first = screen()
     assert shown(first) == "mino: waiting for 模型 at http://x: 2 s"
     wait(9.0)
     waiting.tick()
-    second = terminal()
+    second = screen()
     assert shown(first + second) == "mino: waiting for 模型 at http://x: 12 s"
     waiting.end()
-    assert shown(first + second + terminal()) == ""
+    assert shown(first + second + screen()) == ""
     wait(9.0)
     waiting.tick()
-    assert terminal() == ""
+    assert screen() == ""
 
 
 def test_after_a_word_it_comes_back_only_if_the_answer_is_not_on_the_terminal(
-    terminal: Callable[[], str], wait: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    screen: Callable[[], str], wait: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_terminal in (False, True):
         if is_terminal:
@@ -89,15 +54,15 @@ def test_after_a_word_it_comes_back_only_if_the_answer_is_not_on_the_terminal(
         waiting.begin()
         wait(3)
         waiting.tick()
-        before = terminal()
+        before = screen()
         waiting.take_word()
-        assert shown(before + terminal()) == ""
+        assert shown(before + screen()) == ""
         wait(1.5)
         waiting.tick()
-        assert terminal() == ""
+        assert screen() == ""
         wait(1)
         waiting.tick()
-        assert ("waiting for m" in terminal()) is not is_terminal
+        assert ("waiting for m" in screen()) is not is_terminal
         waiting.end()
 
 
@@ -112,15 +77,15 @@ def test_nothing_of_it_goes_into_a_pipe(wait: Callable[[float], None], capfd: py
 
 
 def test_an_answer_takes_it_away(
-    terminal: Callable[[], str], wait: Callable[[float], None], capfd: pytest.CaptureFixture[str]
+    screen: Callable[[], str], wait: Callable[[float], None], capfd: pytest.CaptureFixture[str]
 ) -> None:
     waiting = Waiting("m")
     stream = AnswerStream(waiting=waiting)
     stream.begin()
     wait(5)
     waiting.tick()
-    written = terminal()
+    written = screen()
     assert "waiting" in written
     stream.show("巴黎")
-    assert shown(written + terminal()) == "" and capfd.readouterr().out == "巴黎"
+    assert shown(written + screen()) == "" and capfd.readouterr().out == "巴黎"
     stream.end()
