@@ -159,7 +159,11 @@ class ScriptedServer:
             self.requests.append(request)
             beyond = self._always or error(400, "the test's script has ended")
             entry = self._script.pop(0) if self._script else beyond
-        _send(connection, request, entry(request) if callable(entry) else entry)
+        try:
+            _send(connection, request, entry(request) if callable(entry) else entry)
+        except OSError:  # a client that leaves something unread resets the connection
+            request.hung_up.set()
+            raise
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:

@@ -33,7 +33,7 @@ def read_options(words: Iterable[str]) -> dict[str, Any]:
         key, equals, text = word.partition("=")
         quoted = f"-o '{one_line(word, 60)}'"
         names = key.split(".")
-        if not equals or not all(names) or not key.isprintable():
+        if not equals or not all(names) or not key.isprintable() or len(names) > _LEVELS:
             raise UsageMistake(f"{quoted} is not KEY=VALUE", _EXAMPLE)
         try:
             value = _parse(text)
