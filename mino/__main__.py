@@ -12,6 +12,9 @@ import warnings
 from contextlib import suppress
 from typing import NoReturn
 
+# CPython forgets to raise MemoryError in some places, and says so in a SystemError.
+_LOST_ERROR = ("without setting an exception", "without exception set")
+
 
 def main() -> NoReturn:
     """Run the command line, and end the process with its exit status, or by the signal that ended the work.
@@ -91,6 +94,8 @@ def _run() -> int:
     except Exception as error:
         if isinstance(error, MemoryError) or _is_broken_library(error):
             raise
+        if isinstance(error, SystemError) and any(words in str(error) for words in _LOST_ERROR):
+            raise MemoryError from None
         import traceback
 
         output.notice("a defect in Mino; please report it with these lines")

@@ -39,7 +39,9 @@ def test_words_are_json_or_else_text(words: list[str], fields: dict[str, Any]) -
     assert read_options(words) == fields
 
 
-@pytest.mark.parametrize("word", ["", "=1", "temperature", "a..b=1", ".a=1", "a.=1", "a\x1b[31m=1", "温度", "a." * 5000 + "a=1"])
+@pytest.mark.parametrize(
+    "word", ["", "=1", "temperature", "a..b=1", ".a=1", "a.=1", "a\x1b[31m=1", "温度", "a." * 5000 + "a=1"]
+)
 def test_what_is_not_key_and_value_is_refused(word: str) -> None:
     with pytest.raises(UsageMistake, match=r"is not KEY=VALUE$") as caught:
         read_options([word])
