@@ -1,7 +1,8 @@
 """The first fenced code block of an answer, while it arrives (CommonMark 0.31, section 4.5). Text in, text out.
 
 Block quotes and list items around it are followed, because models put code into lists. HTML blocks are not: a fence
-inside one is a fence here, because nobody who asks for the code would want it otherwise.
+inside one is a fence here, because nobody who asks for the code would want it otherwise. The time is linear in the
+length of the answer, because a model that repeats itself may write any one character without end.
 """
 
 import re
@@ -9,10 +10,10 @@ from typing import NamedTuple
 
 _OPENING = re.compile(r"(?P<run>`{3,})[^`]*$|(?P<waves>~{3,}).*$")
 _MARKER = re.compile(r"(?:[-+*]|(?P<number>[0-9]{1,9})[.)])(?=[ \t]|$)")
-_RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*$")  # makes the paragraph above it a heading
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
 _QUOTE = 0  # a container: a block quote, or of a list item the columns that its content is indented by
+_DEEPEST = 100  # containers in each other; without a bound a line of `>` would take the square of its length
 
 
 class _Fence(NamedTuple):
@@ -51,10 +52,21 @@ class _Line:
             self._column += min(width, columns)
             columns -= width
 
+    def skip_blank(self) -> None:
+        """Take all of a blank line at once: each column that `skip` takes is a copy of the rest."""
+        self._column += self.indent()
+        self.rest = ""
+
     def take(self, length: int) -> None:
         """Take so many characters that are no white space."""
         self.rest = self.rest[length:]
         self._column += length
+
+
+def _is_rule(text: str) -> bool:
+    """Whether `text` is a thematic break. A regular expression would take a hundred bytes for each mark."""
+    marks = text.replace(" ", "").replace("\t", "")
+    return len(marks) >= 3 and marks[0] in "*-_" and not marks.strip(marks[0])
 
 
 class FirstBlock:
@@ -118,7 +130,8 @@ class FirstBlock:
         if not fence or not piece.strip(f" \t>{fence.mark}"):  # it may still be a closing fence, or of a container
             return ""
         content = self._content("".join(self._pieces))
-        if content is None:
+        if content is None:  # it has left a container, whatever follows
+            self.over = True
             return ""
         self._pieces, self._is_certain = [""], True
         return content
@@ -143,7 +156,7 @@ class FirstBlock:
                     return number
                 self._take_quote(line)
             elif line.is_blank():
-                line.skip(line.indent())  # as the reference implementations do
+                line.skip_blank()  # as the reference implementations do
             elif line.indent() >= columns:
                 line.skip(columns)
             else:
@@ -182,7 +195,7 @@ class FirstBlock:
                 self._fence = _Fence(run[0], len(run), line.indent())
                 self.found = True
                 return
-            if _HEADING.match(text) or _RULE.match(text) or (may_interrupt and not begun and _UNDERLINE.match(text)):
+            if _HEADING.match(text) or _is_rule(text) or (may_interrupt and not begun and _UNDERLINE.match(text)):
                 self._in_paragraph = False
                 return
         elif not self._in_paragraph or begun:
@@ -194,13 +207,15 @@ class FirstBlock:
 
     def _open_container(self, line: _Line, interrupts: bool) -> bool:
         """Whether a block quote or a list item begins here; it is then open, and `line` is without its marker."""
+        if len(self._containers) == _DEEPEST:
+            return False
         text = line.rest.lstrip(" \t")
         if text.startswith(">"):
             self._take_quote(line)
             self._containers.append(_QUOTE)
             return True
         marker = _MARKER.match(text)
-        if not marker or _RULE.match(text):
+        if not marker or _is_rule(text):
             return False
         is_blank = not text[marker.end() :].strip(" \t")
         if interrupts and (is_blank or (marker["number"] or "1").lstrip("0") not in ("1",)):
