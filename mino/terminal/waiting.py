@@ -1,7 +1,9 @@
 """The sign of life while an answer is waited for: one line on stderr, which goes away without a trace."""
 
 import time
+from contextlib import suppress
 
+from mino.errors import ReaderGone, StorageFailed
 from mino.terminal import output
 
 _PATIENCE = 2.0  # seconds without a word
@@ -42,4 +44,5 @@ class Waiting:
 
     def _clear(self) -> None:
         if self._is_on:
-            output.clear_passing()
+            with suppress(ReaderGone, StorageFailed):  # the terminal is gone, and the answer may go into a file
+                output.clear_passing()
