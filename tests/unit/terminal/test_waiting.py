@@ -1,5 +1,7 @@
 """The sign of life: after two seconds, on a terminal alone, and gone without a trace."""
 
+import os
+import pty
 from collections.abc import Callable
 
 import pytest
@@ -89,3 +91,23 @@ def test_an_answer_takes_it_away(
     stream.show("巴黎")
     assert shown(written + screen()) == "" and capfd.readouterr().out == "巴黎"
     stream.end()
+
+
+def test_a_terminal_that_is_gone_does_not_take_the_answer_with_it(
+    wait: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    master, slave = pty.openpty()
+    monkeypatch.setattr(output, "STDERR", slave)
+    waiting = Waiting("m")
+    stream = AnswerStream(waiting=waiting)
+    stream.begin()
+    wait(5)
+    waiting.tick()
+    assert output.is_drawn()
+    os.close(master)
+    stream.show("巴黎 🗼")
+    wait(5)
+    waiting.tick()
+    stream.end()
+    assert capfd.readouterr().out == "巴黎 🗼\n" and not stream.failure and not output.is_drawn()
+    os.close(slave)
