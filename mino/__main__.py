@@ -12,9 +12,6 @@ import warnings
 from contextlib import suppress
 from typing import NoReturn
 
-# CPython forgets to raise MemoryError in some places, and says so in a SystemError.
-_LOST_ERROR = ("without setting an exception", "without exception set")
-
 
 def main() -> NoReturn:
     """Run the command line, and end the process with its exit status, or by the signal that ended the work.
@@ -25,7 +22,7 @@ def main() -> NoReturn:
     set_up()
     try:
         status = run()
-    except (MemoryError, ImportError) as error:
+    except (MemoryError, ImportError, SystemError) as error:
         status = _give_up(error)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # a closed one has nothing to lose
@@ -92,10 +89,8 @@ def _run() -> int:
         output.notice(f"reading or writing failed: {error.strerror or error}")
         return StorageFailed.status
     except Exception as error:
-        if isinstance(error, MemoryError) or _is_broken_library(error):
+        if isinstance(error, MemoryError) or _is_lost_one(error) or _is_broken_library(error):
             raise
-        if isinstance(error, SystemError) and any(words in str(error) for words in _LOST_ERROR):
-            raise MemoryError from None
         import traceback
 
         output.notice("a defect in Mino; please report it with these lines")
@@ -103,11 +98,17 @@ def _run() -> int:
         return 70
 
 
+def _is_lost_one(error: Exception) -> bool:
+    """Whether `error` was a MemoryError: CPython loses some, on their way to `main` too, and says just so."""
+    lost = ("without setting an exception", "without exception set")
+    return isinstance(error, SystemError) and any(words in str(error) for words in lost)
+
+
 def _is_broken_library(error: Exception) -> bool:
     return isinstance(error, ImportError) and not (error.name or "").startswith("mino")
 
 
-def _give_up(error: MemoryError | ImportError) -> int:
+def _give_up(error: MemoryError | ImportError | SystemError) -> int:
     """Say that memory ran out, or that a library is broken; nothing of Mino's can be relied on for that."""
     said = b"mino: not enough memory\nhint: ulimit -a shows the limits of this shell\n"
     status = 74
